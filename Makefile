@@ -1,4 +1,4 @@
-# `make` alone prints what there is. Every target makes the environment it needs first.
+# `make` prints the targets. Every target first creates the environment it needs.
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.made-from
@@ -9,23 +9,23 @@ STAMP := .venv/.made-from
 help:
 	@echo "kafkascope: the Kafka wire, readable"
 	@echo
-	@echo "  make demo     the four messages it began with, then recorded incidents: lake, marts, report, verdict"
+	@echo "  make demo     four messages in short, then recorded incidents: lake, marts, report, verdict"
 	@echo "  make test     check and all tests, with Kafka's Java codec as the judge"
 	@echo "  make quick    tests that need no Java, Spark or browser, in under two minutes"
-	@echo "  make setup    the environment alone: .venv, kernels compiled, after which .venv/bin/kafkascope works"
+	@echo "  make setup    .venv with compiled kernels, after which .venv/bin/kafkascope works"
 	@echo "  make check    ruff, mypy strict, import-linter"
-	@echo "  make bench    speed against kio, Java and tshark; memory, start, pages"
+	@echo "  make bench    speed compared with kio, Java and tshark; memory, start-up, pages"
 	@echo "  make soak     the long fuzzing runs, and an ingest killed at eighty moments"
 	@echo "  make lab      a real Kafka on this machine, until Ctrl-C"
-	@echo "  make catalog  the catalog again from Kafka's published jars (maintainers)"
-	@echo "  make pins     constraints.txt again: a hash for each file that may be installed (maintainers)"
-	@echo "  make clean    without .venv, caches and build output"
+	@echo "  make catalog  rebuild the catalog from Kafka's published jars (maintainers)"
+	@echo "  make pins     rewrite constraints.txt: a hash for each file that may be installed (maintainers)"
+	@echo "  make clean    remove .venv, caches and build output"
 
 setup: $(STAMP)
 
-# Keyed by what it installs, so that a changed pin makes it again.
+# Keyed by what it installs, so that a changed pin rebuilds it.
 $(STAMP): pyproject.toml constraints.txt src/kafkascope/codec/_native.c
-	@echo "making .venv and installing the pinned packages"
+	@echo "creating .venv and installing the pinned packages"
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "kafkascope needs Python 3.11 or newer; set PYTHON=")'
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@$(BIN)/python -m tools.install

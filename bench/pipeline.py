@@ -40,8 +40,8 @@ def lines(*, whole: bool = False) -> Iterable[str]:
             result = _ingest_once(path, *more)
             yield _line(label, path, result)
             best[label] = min(best.get(label, result), result, key=lambda timed: float(timed["ingest"]))
-    two, one, plain, shuffled = best.values()
-    yield f"local[2] against local[1]: {one['ingest'] / two['ingest']:.2f} times (aim 1.9, floor 1.6)"
+    two, single, plain, shuffled = best.values()
+    yield f"local[2] against local[1]: {single['ingest'] / two['ingest']:.2f} times (aim 1.9, floor 1.6)"
     yield f"Spark local[2] against no Spark, one core: {plain['ingest'] / two['ingest']:.2f} times (aim 1.8, floor 1.3)"
     yield f"buckets against shuffle: {shuffled['ingest'] / two['ingest']:.2f} times"
     marts = _ingest_once(path, "--marts")

@@ -35,12 +35,12 @@ def exists(name: str) -> bool:
     for end in range(len(parts), 0, -1):
         module = ".".join(parts[:end])
         try:
-            there = find_spec(module) is not None
+            exists_ = find_spec(module) is not None
         except ModuleNotFoundError:
-            there = False
-        if there:
-            found = import_module(module)
-            return end == len(parts) or (end == len(parts) - 1 and hasattr(found, parts[-1]))
+            exists_ = False
+        if exists_:
+            imported = import_module(module)
+            return end == len(parts) or (end == len(parts) - 1 and hasattr(imported, parts[-1]))
     return False
 
 

@@ -45,7 +45,7 @@ def section(text: str, title: str) -> str:
 
 
 def blocks(path: Path, language: str) -> list[str]:
-    return [content for found, content in BLOCK.findall(path.read_text(encoding="utf-8")) if found == language]
+    return [content for kind, content in BLOCK.findall(path.read_text(encoding="utf-8")) if kind == language]
 
 
 class Shown(NamedTuple):
@@ -67,22 +67,22 @@ def shown_commands(path: Path) -> Iterator[Shown]:
 def run(command: str, monkeypatch: pytest.MonkeyPatch) -> tuple[int, str]:
     """As a shell would, with pipes and `>` between our own commands: the last exit code, and what was printed."""
     line, _, file = command.partition(" > ")
-    given, code, said = b"", 0, ""
+    stdin, code, printed_text = b"", 0, ""
     for stage in line.split(" | "):
         program, *arguments = shlex.split(stage)
         assert program == "kafkascope", command
         out, err = (TextIOWrapper(BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
         with monkeypatch.context() as patch:
-            patch.setattr(sys, "stdin", TextIOWrapper(BytesIO(given), encoding="utf-8"))
+            patch.setattr(sys, "stdin", TextIOWrapper(BytesIO(stdin), encoding="utf-8"))
             patch.setattr(sys, "stdout", out)
             patch.setattr(sys, "stderr", err)
             code = main(arguments)
-        given = out.buffer.getvalue()
-        said += err.buffer.getvalue().decode()
+        stdin = out.buffer.getvalue()
+        printed_text += err.buffer.getvalue().decode()
     if file:
-        Path(file).write_bytes(given)
-        return code, said
-    return code, given.decode() + said
+        Path(file).write_bytes(stdin)
+        return code, printed_text
+    return code, stdin.decode() + printed_text
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
@@ -119,10 +119,10 @@ def first_missing(shown: list[str], printed: list[str]) -> str | None:
             gap = True
             continue
         places = range(at, len(printed)) if gap else range(at, min(at + 1, len(printed)))
-        found = next((place for place in places if printed[place].rstrip() == line.rstrip()), None)
-        if found is None:
+        place_found = next((place for place in places if printed[place].rstrip() == line.rstrip()), None)
+        if place_found is None:
             return line
-        at, gap = found + 1, False
+        at, gap = place_found + 1, False
     return None if gap or at == len(printed) else f"the end; {printed[at]!r} follows"
 
 
@@ -156,8 +156,8 @@ def connection_flags() -> list[str]:
 
 def the_commands() -> dict[str, click.Command]:
     context = click.Context(commands)
-    found = {name: commands.get_command(context, name) for name in commands.list_commands(context)}
-    return {name: command for name, command in found.items() if command is not None}
+    by_name = {name: commands.get_command(context, name) for name in commands.list_commands(context)}
+    return {name: command for name, command in by_name.items() if command is not None}
 
 
 def test_every_command_has_a_section_with_every_flag_and_choice_an_example_and_its_exit_codes() -> None:
@@ -199,7 +199,6 @@ def test_every_help_flag_is_told() -> None:
         "NO_COLOR",
         "FORCE_COLOR",
         "COLUMNS",
-        "_KAFKASCOPE_COMPLETE=bash_source",
     ):
         assert option in text, option
 
@@ -218,9 +217,9 @@ def test_every_error_class_is_told_with_its_exit_code() -> None:
     text = page("errors.md")
     classes = [c for _, c in inspect.getmembers(errors, inspect.isclass) if issubclass(c, errors.KafkascopeError)]
     assert len(classes) >= 6
-    for found in classes:
-        row = next((line for line in text.splitlines() if line.startswith(f"| `{found.__name__}` |")), "")
-        assert f" | {found.exit_code} | " in row, found.__name__
+    for error_class in classes:
+        row = next((line for line in text.splitlines() if line.startswith(f"| `{error_class.__name__}` |")), "")
+        assert f" | {error_class.exit_code} | " in row, error_class.__name__
 
 
 def test_every_exported_name_is_told() -> None:
@@ -234,8 +233,8 @@ def test_every_property_of_the_catalog_json_is_told_under_its_object() -> None:
     schema = json.loads(data_text("catalog.schema.json"))
     objects = {name: part for name, part in schema["$defs"].items() if "properties" in part} | {"catalog": schema}
     for name, part in objects.items():
-        told = re.findall(r"`(\w+)`", " ".join(re.findall(r"^\| (`.*?) \|", section(text, name), re.MULTILINE)))
-        assert told == [*part["properties"]], name
+        properties = re.findall(r"`(\w+)`", " ".join(re.findall(r"^\| (`.*?) \|", section(text, name), re.MULTILINE)))
+        assert properties == [*part["properties"]], name
 
 
 def test_counts_are_those_of_the_catalog() -> None:
@@ -253,10 +252,10 @@ def test_every_relative_link_leads_somewhere(path: Path) -> None:
         if "://" in target:
             continue
         file, _, anchor = target.partition("#")
-        found = (path.parent / file).resolve() if file else path
-        assert found.is_file(), target
+        linked = (path.parent / file).resolve() if file else path
+        assert linked.is_file(), target
         if anchor:
-            assert anchor in anchors(found), target
+            assert anchor in anchors(linked), target
 
 
 def anchors(path: Path) -> set[str]:
@@ -276,11 +275,11 @@ def test_every_extra_is_told_in_the_readme() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     for extra in project["optional-dependencies"]:
         assert f"| `{extra}` |" in readme, extra
-    told = page("dependencies.md")
+    described = page("dependencies.md")
     for group in (project["dependencies"], *project["optional-dependencies"].values()):
         for requirement in group:
             name = re.split(r"[\[<>=]", requirement)[0]
-            assert name == "kafkascope" or name in told, name
+            assert name == "kafkascope" or name in described, name
 
 
 MADE = {".git", ".venv", ".cache", "build", "dist", "__pycache__"}
@@ -302,11 +301,11 @@ def texts() -> Iterator[tuple[Path, str]]:
 
 
 def test_nothing_names_a_machine_or_a_registry() -> None:
-    found = [
+    matches = [
         f"{path.relative_to(ROOT)}:{number}"
         for path, text in texts()
         if ELSEWHERE.search(text)
         for number, line in enumerate(text.splitlines(), 1)
         if ELSEWHERE.search(line)
     ]
-    assert not found, found[:10]
+    assert not matches, matches[:10]

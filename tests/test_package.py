@@ -78,14 +78,16 @@ def test_the_wheel_carries_the_licence_and_the_command(wheel: Path) -> None:
     assert sorted(line.split()[1].partition(">")[0] for line in needed) == sorted(DEPENDENCIES)
 
 
-@pytest.mark.parametrize("arguments", [["serve", "--no-browser"], ["site", "pages"]], ids=lambda given: given[0])
+@pytest.mark.parametrize(
+    "arguments", [["serve", "--no-browser"], ["site", "pages"]], ids=lambda arguments: arguments[0]
+)
 def test_a_command_without_its_extra_says_which_in_one_line(
     installed: Path, tmp_path: Path, arguments: list[str]
 ) -> None:
     done = run([str(installed / "kafkascope"), *arguments], tmp_path)
     assert done.returncode == 2
     assert done.stderr == (
-        f"kafkascope: {arguments[0]} needs starlette and uvicorn and jinja2: pip install 'kafkascope[explorer]'\n"
+        f"kafkascope: {arguments[0]} needs starlette, uvicorn and jinja2: pip install 'kafkascope[explorer]'\n"
     )
 
 
@@ -109,8 +111,8 @@ def test_the_installed_command_reads_record_batches(installed: Path, tmp_path: P
 
 
 def test_the_installed_package_is_whole_by_its_own_word(installed: Path, tmp_path: Path) -> None:
-    told = run([str(installed / "kafkascope"), "doctor", "--json"], tmp_path)
-    assert (told.returncode, json.loads(told.stdout)["ok"]) == (0, True)
+    result = run([str(installed / "kafkascope"), "doctor", "--json"], tmp_path)
+    assert (result.returncode, json.loads(result.stdout)["ok"]) == (0, True)
 
 
 @pytest.fixture

@@ -1,28 +1,32 @@
-"""Runs `make demo`: four example messages as pages and bytes, then the recorded incidents through the whole
-pipeline."""
+"""Runs `make demo`: four example messages, then the recorded incidents through the whole pipeline. Prints under 80
+lines; `--long` shows the whole page of each message."""
 
+import argparse
 import os
 import shutil
 import sys
 import time
 from pathlib import Path
+from textwrap import shorten
 
 from kafkascope.cli.main import main as kafkascope
 from kafkascope.cli.reference.page import show_page
 from kafkascope.cli.spark.ingest_account import print_lines, read_lines
 from kafkascope.cli.spark.options import need_spark
-from kafkascope.cli.spark.session import Waiting, spark_session, took
+from kafkascope.cli.spark.session import ProgressLine, spark_session, timings
 from kafkascope.cli.terminal import heading, paint, prose, width
 from kafkascope.codec.annotations.frame import annotated_frame
 from kafkascope.codec.identify.identify import identify
 from kafkascope.codec.json_form import to_json
 from kafkascope.errors import KafkascopeError
+from kafkascope.schema.export import span_text
 from kafkascope.schema.layouts.examples import example
-from kafkascope.schema.layouts.layout import layout
+from kafkascope.schema.layouts.layout import Layout, layout
+from kafkascope.schema.prose import paragraphs
 
 _ROOT = Path(__file__).parents[1]
 CAPTURES = _ROOT / "tests" / "captures"
-# Made anew each time; `make clean` takes it away.
+# Rebuilt on each run; `make clean` removes it.
 _HERE = _ROOT / ".cache" / "demo"
 MESSAGES = (
     ("ShareGroupDescribeResponse", 1),
@@ -31,13 +35,16 @@ MESSAGES = (
     ("DescribeQuorumResponse", 1),
 )
 _STORY = (
-    "Four incidents, recorded by tcpdump on a real Kafka: a share group with a member that hangs and one that dies, a"
+    "Four incidents, recorded with tcpdump on a real Kafka: a share group with a member that hangs and one that dies, a"
     " streams group that loses a member, a quorum whose leader is killed, and thirteen clients of all ages."
 )
+_HEX_BYTES = 8
 
 
-def main() -> int:
-    messages()
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tools.demo", description="Show kafkascope on recorded incidents.")
+    parser.add_argument("--long", action="store_true", help="show the whole page of each of the four messages")
+    messages(long=parser.parse_args(arguments).long)
     try:
         _incidents()
     except KafkascopeError as error:
@@ -48,26 +55,40 @@ def main() -> int:
     return 0
 
 
-def messages() -> None:
+def messages(*, long: bool = False) -> None:
+    if not long:
+        heading("Four messages")
     for name, version in MESSAGES:
+        _message(layout(name, version), long=long)
+    if not long:
+        print("Each decodes to its example and encodes to the same bytes. More: kafkascope show ShareFetchRequest:2")
+
+
+def _message(message_layout: Layout, *, long: bool) -> None:
+    known, version = message_layout.message, message_layout.version
+    if long:
         _line()
-        message_layout = layout(name, version)
         show_page(message_layout)
-        value = example(name, version)
-        data, _ = annotated_frame(message_layout, value)
-        read = identify(data, f"{name}:{version}", None)
-        body = read.body or (read.frame.body if read.frame else None)
-        assert body is not None and read.exact
-        assert to_json(name, version, body.value) == to_json(name, version, value)
+    value = example(known.name, version)
+    data, _ = annotated_frame(message_layout, value)
+    read = identify(data, f"{known.name}:{version}", None)
+    body = read.body or (read.frame.body if read.frame else None)
+    assert body is not None and read.exact
+    assert to_json(known.name, version, body.value) == to_json(known.name, version, value)
+    if long:
         heading("Decoded back")
-        print(f"  {len(data)} bytes decode to the example above and encode to the same bytes again.")
+        print(f"  {len(data)} bytes decode to the example above and encode to the same bytes.")
+        return
+    facts = f"API key {known.key}, Kafka {span_text(known.releases_of(version))}, {len(data)} bytes"
+    print(f"  {paint(f'{known.name} v{version}', 'bold')}  {facts}: {data[:_HEX_BYTES].hex(' ')} …")
+    print(f"    {shorten(paragraphs(known)[0].split('. ')[0], width() - 8, placeholder=' …')}")
 
 
 def _incidents() -> None:
     _line()
     heading("The recorded incidents")
     prose(_STORY)
-    need_spark()
+    need_spark("the demo")
     from kafkascope.lake.home import make_lake
     from kafkascope.pipeline.ingestion.ingest import ingest
     from kafkascope.pipeline.mart.build import build_marts
@@ -75,23 +96,23 @@ def _incidents() -> None:
     shutil.rmtree(_HERE, ignore_errors=True)
     lake = make_lake(_HERE / "lake")
     where = os.path.relpath(_HERE / "lake")
-    waiting = Waiting()
-    with spark_session(None, waiting) as spark:
-        with waiting.step("reading"):
-            done = ingest(spark, sorted(CAPTURES.glob("*/capture.pcap.xz")), lake, progress=waiting.hear)
-        with waiting.step("building the marts"):
+    progress = ProgressLine()
+    with spark_session(None, progress) as spark:
+        with progress.step("reading"):
+            done = ingest(spark, sorted(CAPTURES.glob("*/capture.pcap.xz")), lake, progress=progress.update)
+        with progress.step("building the marts"):
             build_marts(spark, lake)
     print()
     print_lines(read_lines(done))
     print()
     began = time.monotonic()
-    # 1 says that something is critical: an answer too.
+    # Exit code 1 means that a finding is critical, which the demo expects.
     code = kafkascope(["report", where, "--html", os.path.relpath(_HERE / "report.html")])
     if code > 1:
         raise SystemExit(code)
-    waiting.seconds["the report"] = time.monotonic() - began
+    progress.seconds["the report"] = time.monotonic() - began
     print()
-    print_lines([f"took {took(waiting.seconds)}"])
+    print_lines([f"took {timings(progress.seconds)}"])
     print(f"Next: open {os.path.relpath(_HERE / 'report.html')} in a browser; .venv/bin/kafkascope lake info {where};")
     print("      .venv/bin/kafkascope show ShareFetch; .venv/bin/kafkascope --help")
 

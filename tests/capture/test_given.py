@@ -16,7 +16,7 @@ import pytest
 from kafkascope.capture.reader import Reading, read
 from kafkascope.errors import InputError, UsageError
 from tests.capture.test_reader import talk
-from tests.cli.test_read_filters import log_line, told
+from tests.cli.test_read_filters import exchange_fields, log_line
 from tests.support.packet_build import pcap
 
 DATA = pcap(talk(400).packets)
@@ -152,7 +152,7 @@ CUT: dict[str, Callable[[bytes], Any]] = {
 def test_what_lies_before_the_cut_of_an_unpacking_file_is_kept(form: str, log: bool) -> None:
     # Of bzip2 a whole block is lost: some 900 kB.
     count = 10_000 if form == "bzip2" else COUNT
-    data = "".join(log_line(told(n)) for n in range(count)).encode() if log else pcap(talk(count).packets)
+    data = "".join(log_line(exchange_fields(n)) for n in range(count)).encode() if log else pcap(talk(count).packets)
     reading = Reading(CUT[form](data))
     count_read = sum(len(batch) for batch in reading.batches())
     assert count_read >= COUNT * 0.8

@@ -40,9 +40,9 @@ def has_bytes(fields: tuple[LayoutField, ...]) -> bool:
 def test_without_comments_it_is_kafkas_json(api: str, capsys: pytest.CaptureFixture[str]) -> None:
     name = f"{api}Response"
     for version in message(name).all_versions():
-        found = layout(name, version)
-        values = [example(name, version), *(sample(found, case) for case in range(len(THEMES) - 1))]
-        for value in values if not has_bytes(found.fields) else ():
+        message_layout = layout(name, version)
+        values = [example(name, version), *(sample(message_layout, case) for case in range(len(THEMES) - 1))]
+        for value in values if not has_bytes(message_layout.fields) else ():
             text = without_comments(shown(capsys, name, version, value, full=True))
             assert json.loads(text) == json.loads(json.dumps(to_json(name, version, value))), (name, version)
 

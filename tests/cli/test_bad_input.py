@@ -17,7 +17,7 @@ NOT_FOUND, WRONG_USE, BAD_INPUT, INTERRUPTED = 1, 2, 3, 130
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "message"),
     [
         (["show", "ShareFetchRequst"], NOT_FOUND, "did you mean ShareFetchRequest"),
         (["show", "zzz"], NOT_FOUND, "`kafkascope apis` lists them"),
@@ -96,11 +96,11 @@ NOT_FOUND, WRONG_USE, BAD_INPUT, INTERRUPTED = 1, 2, 3, 130
     ],
     ids=lambda value: " ".join(value)[:60] if isinstance(value, list) else "",
 )  # fmt: skip
-def test_it_is_one_line_with_its_exit_code(cli: Cli, arguments: list[str], code: int, said: str) -> None:
+def test_it_is_one_line_with_its_exit_code(cli: Cli, arguments: list[str], code: int, message: str) -> None:
     answer = cli(*arguments)
     assert (answer.code, answer.out) == (code, ""), answer.err
     assert is_one_line_error(answer.err)
-    assert said in answer.err
+    assert message in answer.err
     # whatever was typed, a line stays a line that a person reads
     assert len(answer.err) < 700
 
@@ -108,9 +108,9 @@ def test_it_is_one_line_with_its_exit_code(cli: Cli, arguments: list[str], code:
 def test_a_version_out_of_range_says_which_release_has_which() -> None:
     assert describe_versions(message("ShareFetchRequest")) == "it has 0-2 (v0 in 3.9-4.0; v1 in 4.1+; v2 in 4.2+)"
     # not one of these came with another, so none may stand under another's release
-    told = describe_versions(message("HeartbeatRequest"))
-    assert "v4 in 2.4+" in told
-    assert "v0-4 in" not in told
+    versions = describe_versions(message("HeartbeatRequest"))
+    assert "v4 in 2.4+" in versions
+    assert "v0-4 in" not in versions
 
 
 def test_the_bytes_are_never_in_the_message(cli: Cli) -> None:

@@ -24,8 +24,8 @@ NOBODY = "127.0.0.1:9"  # discard: nothing listens there
 def topic(cluster: Cluster, cli: Cli) -> str:
     """A topic of three partitions."""
     name = f"call-{uuid4().hex[:8]}"
-    asked = {"topics": [{"name": name, "numPartitions": 3, "replicationFactor": 1}]}
-    cli.out("call", cluster.bootstrap, "CreateTopics", json.dumps(asked), "--write", "--json")
+    request = {"topics": [{"name": name, "numPartitions": 3, "replicationFactor": 1}]}
+    cli.out("call", cluster.bootstrap, "CreateTopics", json.dumps(request), "--write", "--json")
     return name
 
 
@@ -54,8 +54,8 @@ def test_one_of_several_answers_as_json_is_one_line_that_steers_no_terminal(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     value = {"errorCode": 0, "groups": [{"groupId": "a\u2028b\x9b31m", "protocolType": ""}]}
-    there = Address("h", 1)
-    print_answer_json(Answer("ListGroups", 0, value, 1, there, b"", b"", 0, 0, 0, True, ()), compact=True)
+    address = Address("h", 1)
+    print_answer_json(Answer("ListGroups", 0, value, 1, address, b"", b"", 0, 0, 0, True, ()), compact=True)
     (line,) = capsys.readouterr().out.splitlines()
     assert r"a\u2028b\u009b31m" in line
 
@@ -174,8 +174,8 @@ def test_an_older_version_is_spoken_when_asked_for(cluster: Cluster, cli: Cli) -
 
 
 def test_the_newest_version_that_has_the_fields_is_spoken(cluster: Cluster, cli: Cli, topic: str) -> None:
-    asked = {"groupId": "g", "topics": [{"name": topic, "partitionIndexes": [0]}]}
-    answer = cli("call", cluster.bootstrap, "OffsetFetch", json.dumps(asked), "--write")
+    request = {"groupId": "g", "topics": [{"name": topic, "partitionIndexes": [0]}]}
+    answer = cli("call", cluster.bootstrap, "OffsetFetch", json.dumps(request), "--write")
     assert answer.out.startswith("OffsetFetchResponse v7"), answer
 
 
@@ -197,18 +197,18 @@ def test_an_api_that_the_broker_lacks_names_who_has_it(cluster: Cluster, cli: Cl
 
 
 def test_topics_go_by_name_where_ids_belong_and_answers_name_them(cluster: Cluster, cli: Cli, topic: str) -> None:
-    asked = {"topics": [{"topicId": topic, "partitions": [{"partition": 2}]}]}
-    out = cli.out("call", cluster.bootstrap, "Fetch", json.dumps(asked))
+    request = {"topics": [{"topicId": topic, "partitions": [{"partition": 2}]}]}
+    out = cli.out("call", cluster.bootstrap, "Fetch", json.dumps(request))
     assert f"// {topic}" in out
-    shown = cli.out("call", cluster.bootstrap, "Fetch", json.dumps(asked), "--dry-run")
+    shown = cli.out("call", cluster.bootstrap, "Fetch", json.dumps(request), "--dry-run")
     assert "topics were looked up, nothing else" in shown
 
 
 def test_topics_go_by_id_where_names_belong(cluster: Cluster, cli: Cli, topic: str) -> None:
     named = json.dumps({"topics": [{"name": topic}]})
-    found = json.loads(cli.out("call", cluster.bootstrap, "Metadata", named, "--json"))["topics"][0]
-    asked = {"topics": [{"topicId": found["topicId"], "partitions": [{"partitionIndex": 0}]}]}
-    answer = json.loads(cli.out("call", cluster.bootstrap, "ListOffsets", json.dumps(asked), "--json"))
+    known = json.loads(cli.out("call", cluster.bootstrap, "Metadata", named, "--json"))["topics"][0]
+    request = {"topics": [{"topicId": known["topicId"], "partitions": [{"partitionIndex": 0}]}]}
+    answer = json.loads(cli.out("call", cluster.bootstrap, "ListOffsets", json.dumps(request), "--json"))
     assert answer["topics"][0]["name"] == topic
 
 
@@ -220,8 +220,8 @@ def test_a_topic_that_is_not_there_is_one_line_with_a_suggestion(cluster: Cluste
 
 
 def test_an_error_code_in_the_answer_is_exit_code_1(cluster: Cluster, cli: Cli) -> None:
-    asked = {"topics": [{"name": "kafkascope-no-such-topic"}]}
-    answer = cli("call", cluster.bootstrap, "Metadata", json.dumps(asked))
+    request = {"topics": [{"name": "kafkascope-no-such-topic"}]}
+    answer = cli("call", cluster.bootstrap, "Metadata", json.dumps(request))
     assert (answer.code, answer.err) == (1, "")
     assert '"errorCode": 3,  // UNKNOWN_TOPIC_OR_PARTITION' in answer.out
     assert "topics[0].errorCode is UNKNOWN_TOPIC_OR_PARTITION (3)." in answer.out
@@ -230,21 +230,21 @@ def test_an_error_code_in_the_answer_is_exit_code_1(cluster: Cluster, cli: Cli) 
 def test_nothing_is_created_by_asking_about_it(cluster: Cluster, cli: Cli) -> None:
     name = f"asked-{uuid4().hex[:8]}"
     cli("call", cluster.bootstrap, "Metadata", json.dumps({"topics": [{"name": name}]}))
-    there = json.loads(cli.out("call", cluster.bootstrap, "Metadata", "--json"))["topics"]
-    assert name not in {topic["name"] for topic in there}
+    topics = json.loads(cli.out("call", cluster.bootstrap, "Metadata", "--json"))["topics"]
+    assert name not in {topic["name"] for topic in topics}
 
 
 def test_a_write_is_sent_with_the_word(cluster: Cluster, cli: Cli, topic: str) -> None:
-    asked = json.dumps({"topics": [{"name": topic}]})
-    assert cli("call", cluster.bootstrap, "DeleteTopics", asked).code == 2
-    assert cli("call", cluster.bootstrap, "Metadata", asked).code == 0
-    assert cli("call", cluster.bootstrap, "DeleteTopics", asked, "--write").code == 0
+    request = json.dumps({"topics": [{"name": topic}]})
+    assert cli("call", cluster.bootstrap, "DeleteTopics", request).code == 2
+    assert cli("call", cluster.bootstrap, "Metadata", request).code == 0
+    assert cli("call", cluster.bootstrap, "DeleteTopics", request, "--write").code == 0
 
 
 def test_a_dry_run_on_the_broker_needs_no_word(cluster: Cluster, cli: Cli) -> None:
     name = f"checked-{uuid4().hex[:8]}"
-    asked = {"topics": [{"name": name, "numPartitions": 1, "replicationFactor": 1}], "validateOnly": True}
-    assert cli("call", cluster.bootstrap, "CreateTopics", json.dumps(asked)).code == 0
+    request = {"topics": [{"name": name, "numPartitions": 1, "replicationFactor": 1}], "validateOnly": True}
+    assert cli("call", cluster.bootstrap, "CreateTopics", json.dumps(request)).code == 0
     assert cli("call", cluster.bootstrap, "Metadata", json.dumps({"topics": [{"name": name}]})).code == 1
 
 
@@ -260,9 +260,9 @@ def test_repeats_are_timed(cluster: Cluster, cli: Cli) -> None:
     assert out.count("  call ") == 5
     assert "p50 " in out
     assert "p99 " in out
-    told = json.loads(cli.out("call", cluster.bootstrap, "ApiVersions", "--repeat", "3", "--time", "--json"))
-    assert len(told["milliseconds"]) == told["calls"] == 3
-    assert told["summary"]["min"] <= told["summary"]["p50"] <= told["summary"]["max"]
+    timed = json.loads(cli.out("call", cluster.bootstrap, "ApiVersions", "--repeat", "3", "--time", "--json"))
+    assert len(timed["milliseconds"]) == timed["calls"] == 3
+    assert timed["summary"]["min"] <= timed["summary"]["p50"] <= timed["summary"]["max"]
     lines = cli.out("call", cluster.bootstrap, "ApiVersions", "--repeat", "3", "--json").splitlines()
     assert [json.loads(line)["errorCode"] for line in lines] == [0, 0, 0]
 

@@ -79,6 +79,24 @@ def test_a_place_that_is_none_is_refused(text: str) -> None:
         parse_listen(text)
 
 
+def test_a_host_alone_is_checked_for_everything(cli: Cli) -> None:
+    assert cli("check", "127.0.0.1:1").err == cli("check", "all", "127.0.0.1:1").err
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ((), "HOST is missing"),
+        (("quorum",), "HOST is missing"),
+        (("quorm", "127.0.0.1:1"), "unknown check quorm; choose from quorum, share-group, streams-group, group, all"),
+    ],
+)
+def test_a_check_without_host_or_with_an_unknown_name_is_refused(cli: Cli, words: tuple[str, ...], says: str) -> None:
+    result = cli("check", *words)
+    assert result.code == 2
+    assert says in result.err
+
+
 def test_a_cluster_that_is_not_there_exits_with_4(cli: Cli) -> None:
     answer = cli("check", "quorum", NOBODY)
     assert (answer.code, answer.out) == (4, "")
@@ -86,10 +104,10 @@ def test_a_cluster_that_is_not_there_exits_with_4(cli: Cli) -> None:
 
 
 def test_a_name_with_line_ends_and_escapes_stays_one_harmless_line(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def found(*_: object) -> CheckReport:
+    async def check(*_: object) -> CheckReport:
         return CheckReport([CheckResult("group", "group a\nb\x1b[31m", True, "Empty", (), (), {}, ())])
 
-    monkeypatch.setattr("kafkascope.cli.live.check_run.check", found)
+    monkeypatch.setattr("kafkascope.cli.live.check_run.check", check)
     assert cli.out("check", "group", NOBODY) == "healthy: group a\ufffdb\ufffd[31m: Empty\n"
 
 
@@ -111,9 +129,9 @@ def serving(*arguments: str) -> Iterator[str]:
     )
     try:
         assert server.stderr is not None
-        said = re.match(r"serving (http://127\.0\.0\.1:\d+/metrics)", server.stderr.readline())
-        assert said
-        yield said[1]
+        match = re.match(r"serving (http://127\.0\.0\.1:\d+/metrics)", server.stderr.readline())
+        assert match
+        yield match[1]
         server.send_signal(signal.SIGTERM)
         out, err = server.communicate(timeout=WAIT_SECONDS)
         assert (server.returncode, out, err) == (0, "", "")
@@ -124,8 +142,8 @@ def serving(*arguments: str) -> Iterator[str]:
 
 
 def get(url: str, accept: str = "application/openmetrics-text") -> tuple[str, str]:
-    asked = urllib.request.Request(url, headers={"Accept": accept})  # noqa: S310
-    with urllib.request.urlopen(asked, timeout=WAIT_SECONDS) as answer:  # noqa: S310
+    request = urllib.request.Request(url, headers={"Accept": accept})  # noqa: S310
+    with urllib.request.urlopen(request, timeout=WAIT_SECONDS) as answer:  # noqa: S310
         return answer.headers["Content-Type"], answer.read().decode()
 
 
@@ -162,10 +180,10 @@ def test_a_port_that_is_taken_is_said() -> None:
 
 
 def test_a_quorum_that_is_well_is_one_line(cluster: "Lab", cli: Cli) -> None:
-    said = cli.out("check", "quorum", cluster.bootstrap)
-    assert re.fullmatch(r"healthy: quorum: node 1 leads in epoch \d+, 1 voter, at most 0 records behind\n", said)
-    said = cli.out("check", "quorum", cluster.controllers, "--bootstrap-controller")
-    assert said.startswith("healthy: quorum: node 1 leads")
+    line = cli.out("check", "quorum", cluster.bootstrap)
+    assert re.fullmatch(r"healthy: quorum: node 1 leads in epoch \d+, 1 voter, at most 0 records behind\n", line)
+    line = cli.out("check", "quorum", cluster.controllers, "--bootstrap-controller")
+    assert line.startswith("healthy: quorum: node 1 leads")
 
 
 def test_a_group_that_is_not_there_exits_with_1(cluster: "Lab", cli: Cli) -> None:
@@ -177,15 +195,15 @@ def test_a_group_that_is_not_there_exits_with_1(cluster: "Lab", cli: Cli) -> Non
 
 
 def test_json_and_metrics_of_everything_agree(cluster: "Lab", cli: Cli) -> None:
-    told = json.loads(cli("check", "all", cluster.bootstrap, "--json").out)
-    assert told["checks"][0]["check"] == "quorum"
-    assert told["checks"][0]["figures"]["controllerId"] == 1
+    results = json.loads(cli("check", "all", cluster.bootstrap, "--json").out)
+    assert results["checks"][0]["check"] == "quorum"
+    assert results["checks"][0]["figures"]["controllerId"] == 1
     answer = cli("check", "all", cluster.bootstrap, "--format", "openmetrics")
-    assert answer.code == (0 if told["healthy"] else 1)
-    found = parsed(answer.out)
-    assert found["kafkascope_up"][0].value == 1
-    assert found["kafkascope_quorum_leader_id"][0].value == 1
-    assert len(found["kafkascope_check_healthy"]) == len(told["checks"])
+    assert answer.code == (0 if results["healthy"] else 1)
+    metrics = parsed(answer.out)
+    assert metrics["kafkascope_up"][0].value == 1
+    assert metrics["kafkascope_quorum_leader_id"][0].value == 1
+    assert len(metrics["kafkascope_check_healthy"]) == len(results["checks"])
 
 
 def using(lab: "Lab", work: Callable[[Cluster], Awaitable[Any]]) -> Any:
@@ -199,8 +217,8 @@ def using(lab: "Lab", work: Callable[[Cluster], Awaitable[Any]]) -> Any:
 def be_patient(lab: "Lab", group: str, kind: str) -> None:
     """Sessions last 4 s in the lab, a check on a busy machine may take as long."""
     config = {"name": f"{kind}.session.timeout.ms", "configOperation": 0, "value": "45000"}
-    asked = {"resourceType": 32, "resourceName": group, "configs": [config]}
-    answer = using(lab, lambda cluster: cluster.call("IncrementalAlterConfigs", {"resources": [asked]}))
+    request = {"resourceType": 32, "resourceName": group, "configs": [config]}
+    answer = using(lab, lambda cluster: cluster.call("IncrementalAlterConfigs", {"resources": [request]}))
     assert answer.value["responses"][0]["errorCode"] == 0, answer.value
 
 
@@ -232,9 +250,9 @@ def test_a_share_group_is_checked_by_its_members_and_its_lag(cluster: "Lab", cli
     topic = using(cluster, create_topic)
     using(cluster, lambda live: produce(live, topic, 0, b"one", b"two", b"three"))
     be_patient(cluster, group, "share")
-    asked = {"groupId": group, "memberId": member, "subscribedTopicNames": [topic]}
-    beat(cluster, "ShareGroupHeartbeat", {**asked, "memberEpoch": 0})
-    beat(cluster, "ShareGroupHeartbeat", {**asked, "memberEpoch": -1})
+    heartbeat = {"groupId": group, "memberId": member, "subscribedTopicNames": [topic]}
+    beat(cluster, "ShareGroupHeartbeat", {**heartbeat, "memberEpoch": 0})
+    beat(cluster, "ShareGroupHeartbeat", {**heartbeat, "memberEpoch": -1})
     start = {"topicName": topic, "partitions": [{"partitionIndex": 0, "startOffset": 0}]}
     beat(cluster, "AlterShareGroupOffsets", {"groupId": group, "topics": [start]})
 
@@ -245,21 +263,21 @@ def test_a_share_group_is_checked_by_its_members_and_its_lag(cluster: "Lab", cli
     nobody = f"not healthy: share group {group}: Share group {group} has no members and 3 records waiting.\n"
     assert says() == (1, nobody)
 
-    beat(cluster, "ShareGroupHeartbeat", {**asked, "memberEpoch": 0})
+    beat(cluster, "ShareGroupHeartbeat", {**heartbeat, "memberEpoch": 0})
     assert says() == (0, f"healthy: share group {group}: Stable, 1 member, lag 3\n")
     assert says("--max-lag", "3")[0] == 0
-    code, said = says("--max-lag", "2")
-    assert code == 1 and f"The lag of share group {group} is 3 records, more than 2." in said
-    code, said = says("--min-members", "2")
-    assert code == 1 and f"Share group {group} has 1 member, fewer than 2." in said
-    code, said = says("--for", "1s")
-    assert code == 1 and f"{topic}-0 of share group {group} finished no record for" in said
+    code, line = says("--max-lag", "2")
+    assert code == 1 and f"The lag of share group {group} is 3 records, more than 2." in line
+    code, line = says("--min-members", "2")
+    assert code == 1 and f"Share group {group} has 1 member, fewer than 2." in line
+    code, line = says("--for", "1s")
+    assert code == 1 and f"{topic}-0 of share group {group} finished no record for" in line
 
 
 def test_a_streams_group_without_its_topics_is_not_healthy(cluster: "Lab", cli: Cli) -> None:
     group = new_name("counters")
     part = {"subtopologyId": "0", "sourceTopics": ["no-such-topic"]}
-    asked = {
+    heartbeat = {
         "groupId": group,
         "memberId": str(uuid.uuid4()),
         "memberEpoch": 0,
@@ -271,13 +289,13 @@ def test_a_streams_group_without_its_topics_is_not_healthy(cluster: "Lab", cli: 
         "warmupTasks": [],
     }
     be_patient(cluster, group, "streams")
-    beat(cluster, "StreamsGroupHeartbeat", asked)
+    beat(cluster, "StreamsGroupHeartbeat", heartbeat)
     answer = cli("check", "streams-group", cluster.bootstrap, group)
     assert answer.code == 1
     assert f"Streams group {group} lacked source topics: " in answer.out
     assert "no-such-topic" in answer.out
-    found = parsed(cli("check", "streams-group", cluster.bootstrap, "--format", "openmetrics").out)
-    statuses = [sample.labels for sample in found["kafkascope_streams_status"] if sample.labels["group"] == group]
+    metrics = parsed(cli("check", "streams-group", cluster.bootstrap, "--format", "openmetrics").out)
+    statuses = [sample.labels for sample in metrics["kafkascope_streams_status"] if sample.labels["group"] == group]
     assert statuses == [{"group": group, "status": "MISSING_SOURCE_TOPICS"}]
 
 
@@ -291,11 +309,11 @@ def test_what_may_not_be_seen_is_named_and_not_called_healthy(secured_cluster: "
     assert "CLUSTER_AUTHORIZATION_FAILED (31); it needs Describe on Cluster" in alone.err
     assert is_one_line_error(alone.err)
     groups = cli("check", "streams-group", where, *login)
-    said = "not healthy: list of groups: Groups may be missing there: to see all needs Describe on Cluster.\n"
-    assert (groups.code, groups.out) == (1, said)
-    told = json.loads(cli("check", "all", where, "--json", *login).out)
-    assert [one["error"] for one in told["gaps"]] == ["LEFT_OUT"]
-    (quorum,) = [one for one in told["checks"] if one["check"] == "quorum"]
+    line = "not healthy: list of groups: Groups may be missing there: to see all needs Describe on Cluster.\n"
+    assert (groups.code, groups.out) == (1, line)
+    document = json.loads(cli("check", "all", where, "--json", *login).out)
+    assert [gap["error"] for gap in document["gaps"]] == ["LEFT_OUT"]
+    (quorum,) = [check for check in document["checks"] if check["check"] == "quorum"]
     assert (quorum["subject"], quorum["healthy"]) == ("quorum", False)
     assert quorum["problems"][0]["rule"] == "not_described"
 

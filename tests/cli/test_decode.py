@@ -53,13 +53,20 @@ def test_every_byte_is_named_once(cli: Cli, columns: str) -> None:
     assert at == len(frame)
 
 
+def test_labels_stay_beside_their_bytes_at_80_columns(cli: Cli) -> None:
+    out = cli.out("decode", cli.out("example", "ShareFetchRequest:2", "--hex").strip(), COLUMNS="80")
+    assert re.search(r"^00006f  02 +acknowledgementBatches count 1 ", out, re.MULTILINE)
+    rows = out.split("\nJSON\n")[0].splitlines()[3:]
+    assert [row for row in rows if row[:33].strip() and not re.match(r"[0-9a-f]{6}  ", row)] == []
+
+
 def test_a_request_without_its_length_is_read_too(cli: Cli) -> None:
     assert "29 bytes without length" in cli.out("decode", HEARTBEAT[4:].hex())
 
 
 def test_a_request_as_json(cli: Cli) -> None:
-    told = json.loads(cli.out("decode", HEARTBEAT.hex(), "--json"))
-    assert told == {
+    document = json.loads(cli.out("decode", HEARTBEAT.hex(), "--json"))
+    assert document == {
         "message": "HeartbeatRequest",
         "version": 0,
         "apiKey": 12,
@@ -82,9 +89,9 @@ def test_body_headed_body_and_frame_are_told_apart(chunk: int) -> None:
         for dress, data in {"body": encode(name, version, value), "headed": frame[4:], "frame": frame}.items():
             if not data:
                 continue
-            found = identify(data, f"{name}:{version}", None)
-            seen = "body" if found.frame is None else "headed" if found.frame.length is None else "frame"
-            if seen != dress or not found.exact:
+            identified = identify(data, f"{name}:{version}", None)
+            seen = "body" if identified.frame is None else "headed" if identified.frame.length is None else "frame"
+            if seen != dress or not identified.exact:
                 wrong.append((name, version, dress, seen))
             if kind == "request" and dress != "body":
                 alone = identify(data, None, None).frame
@@ -94,12 +101,12 @@ def test_body_headed_body_and_frame_are_told_apart(chunk: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("cut", "said"), [(0, "bytes with length"), (4, "bytes without length"), (9, "the body alone")]
+    ("cut", "message"), [(0, "bytes with length"), (4, "bytes without length"), (9, "the body alone")]
 )
-def test_a_response_is_read_in_every_dress(cli: Cli, cut: int, said: str) -> None:
+def test_a_response_is_read_in_every_dress(cli: Cli, cut: int, message: str) -> None:
     frame = bytes.fromhex(cli.out("example", "DescribeQuorumResponse:1", "--hex"))
     out = cli.out("decode", frame[cut:].hex(), "--as", "DescribeQuorumResponse:1")
-    assert said in out.splitlines()[0]
+    assert message in out.splitlines()[0]
     assert json.loads(out.split("\nJSON\n")[1]) == json.loads(cli.out("example", "DescribeQuorumResponse:1"))
 
 
@@ -109,9 +116,9 @@ def test_bytes_that_are_a_body_and_a_headed_body_are_taken_for_a_body(cli: Cli) 
         0000 0002           # two mechanisms      … error code 2, and no …
         0000 0000           # both without name   … mechanism
     """)
-    told = json.loads(cli.out("decode", both.hex(), "--as", "SaslHandshakeResponse:0", "--json"))
-    assert told["value"] == {"errorCode": 0, "mechanisms": ["", ""]}
-    assert "header" not in told
+    document = json.loads(cli.out("decode", both.hex(), "--as", "SaslHandshakeResponse:0", "--json"))
+    assert document["value"] == {"errorCode": 0, "mechanisms": ["", ""]}
+    assert "header" not in document
 
 
 def test_a_response_without_as_is_helped(cli: Cli) -> None:
@@ -134,9 +141,9 @@ def test_a_response_whose_correlation_id_looks_like_a_request_is_not_taken_for_o
 
 
 def test_a_record_is_read_with_as(cli: Cli) -> None:
-    told = json.loads(cli.out("example", "TopicRecord:0", "--json"))
-    out = json.loads(cli.out("decode", told["hex"], "--as", "TopicRecord:0", "--json"))
-    assert out["value"] == told["value"]
+    document = json.loads(cli.out("example", "TopicRecord:0", "--json"))
+    out = json.loads(cli.out("decode", document["hex"], "--as", "TopicRecord:0", "--json"))
+    assert out["value"] == document["value"]
 
 
 def test_a_release_reads_its_own_layout(cli: Cli) -> None:
@@ -145,10 +152,10 @@ def test_a_release_reads_its_own_layout(cli: Cli) -> None:
     older = cli.out("encode", "ReadShareGroupStateSummaryResponse:0", value, "--release", "3.9").strip()
     newer = cli.out("encode", "ReadShareGroupStateSummaryResponse:0", value).strip()
     assert len(newer) - len(older) == 8
-    told = json.loads(
+    document = json.loads(
         cli.out("decode", older, "--as", "ReadShareGroupStateSummaryResponse:0", "--release", "3.9", "--json")
     )
-    assert "leaderEpoch" not in told["value"]["results"][0]["partitions"][0]
+    assert "leaderEpoch" not in document["value"]["results"][0]["partitions"][0]
 
 
 def test_record_contents_are_shown_only_when_asked_for(cli: Cli) -> None:
@@ -175,9 +182,9 @@ def test_records_that_cannot_be_read_do_not_stop_the_message(cli: Cli) -> None:
     value["topicData"][0]["partitionData"][0]["records"] = b"\x00" * 30
     frame = encode_frame("ProduceRequest", 9, value).hex()
     assert "cannot be read" in cli("decode", frame, "--records").out
-    told = json.loads(cli("decode", frame, "--records", "--json").out)
-    assert told["records"][0]["error"]
-    assert told["value"]["topicData"][0]["name"] == "orders"
+    document = json.loads(cli("decode", frame, "--records", "--json").out)
+    assert document["records"][0]["error"]
+    assert document["value"]["topicData"][0]["name"] == "orders"
 
 
 def test_a_wrong_checksum_is_said(cli: Cli) -> None:
@@ -199,8 +206,8 @@ def test_trailing_bytes_make_it_inexact_and_exit_1(cli: Cli) -> None:
     assert (answer.code, answer.err) == (1, "")
     assert "not exact: " in answer.out
     assert "2 bytes" in answer.out
-    told = json.loads(cli("decode", (HEARTBEAT[4:] + b"\xaa\xbb").hex(), "--json").out)
-    assert (told["exact"], len(told["reasons"])) == (False, 1)
+    document = json.loads(cli("decode", (HEARTBEAT[4:] + b"\xaa\xbb").hex(), "--json").out)
+    assert (document["exact"], len(document["reasons"])) == (False, 1)
 
 
 def test_a_version_newer_than_the_catalog_is_data(cli: Cli) -> None:
@@ -231,9 +238,8 @@ def test_an_error_code_and_a_coded_value_are_named(cli: Cli) -> None:
     value = json.loads(cli.out("example", "ShareFetchResponse:2"))
     value["responses"][0]["partitions"][0]["acknowledgeErrorCode"] = 121
     body = cli.out("encode", "ShareFetchResponse:2", json.dumps(value)).strip()
-    assert "acknowledgeErrorCode = 121 (INVALID_RECORD_STATE)" in cli.out(
-        "decode", body, "--as", "ShareFetchResponse:2"
-    )
+    out = cli.out("decode", body, "--as", "ShareFetchResponse:2", COLUMNS="140")
+    assert "acknowledgeErrorCode = 121 (INVALID_RECORD_STATE)" in out
 
 
 def test_long_fields_are_cut_unless_all_is_asked_for(cli: Cli) -> None:
@@ -283,6 +289,6 @@ def test_json_names_no_bytes_and_so_has_no_limit_on_them(cli: Cli, monkeypatch: 
         [HEARTBEAT.hex()],
     ):
         assert json.loads(cli.out("decode", *arguments, "--json"))["exact"]
-    told = cli("decode", "--as", "TopicRecord:0", record)
-    assert (told.code, told.out) == (3, "")
-    assert "more than 2 spans; decode without them, on the command line with --json" in told.err
+    result = cli("decode", "--as", "TopicRecord:0", record)
+    assert (result.code, result.out) == (3, "")
+    assert "more than 2 spans; decode without them, on the command line with --json" in result.err

@@ -16,7 +16,7 @@ REQUEST, RESPONSE = "DescribeQuorumRequest:1", "DescribeQuorumResponse:1"
 
 
 @pytest.fixture
-def asked() -> bytes:
+def frame() -> bytes:
     return encode_frame("DescribeQuorumRequest", 1, example("DescribeQuorumRequest", 1), {"correlationId": 7})
 
 
@@ -41,26 +41,26 @@ def test_the_error_of_a_frame_is_that_of_the_reading_its_length_proves(answer: b
 
 
 @pytest.mark.parametrize("start", [0, 4], ids=["frame", "headed"])
-def test_a_request_is_no_response(cli: Cli, asked: bytes, start: int) -> None:
-    told = cli("decode", "--as", RESPONSE, asked[start:].hex())
-    assert (told.code, told.out) == (3, "")
-    assert is_one_line_error(told.err)
-    assert "its header says DescribeQuorumRequest v1" in told.err
+def test_a_request_is_no_response(cli: Cli, frame: bytes, start: int) -> None:
+    result = cli("decode", "--as", RESPONSE, frame[start:].hex())
+    assert (result.code, result.out) == (3, "")
+    assert is_one_line_error(result.err)
+    assert "its header says DescribeQuorumRequest v1" in result.err
 
 
 @pytest.mark.parametrize("start", [0, 4], ids=["frame", "headed"])
-def test_a_request_of_another_version_says_so(asked: bytes, start: int) -> None:
+def test_a_request_of_another_version_says_so(frame: bytes, start: int) -> None:
     with pytest.raises(InputError, match="no DescribeQuorumRequest v2: its header says DescribeQuorumRequest v1"):
-        identify(asked[start:], "DescribeQuorumRequest:2", None)
+        identify(frame[start:], "DescribeQuorumRequest:2", None)
 
 
 @pytest.mark.parametrize("name", [REQUEST, "DescribeQuorumRequest:2"])
-def test_a_request_that_is_cut_off_or_not_alone_says_so(asked: bytes, name: str) -> None:
+def test_a_request_that_is_cut_off_or_not_alone_says_so(frame: bytes, name: str) -> None:
     with pytest.raises(InputError, match=r"the frame is cut off: its length says \d+ bytes, 36 are here"):
-        identify(asked[:40], name, None)
-    for more in (asked, b"\xff"):
+        identify(frame[:40], name, None)
+    for more in (frame, b"\xff"):
         with pytest.raises(InputError, match="more than one frame"):
-            identify(asked + more, name, None)
+            identify(frame + more, name, None)
 
 
 def test_a_response_that_is_cut_off_or_not_alone_says_so(answer: bytes) -> None:
@@ -74,17 +74,17 @@ def test_a_response_that_is_cut_off_or_not_alone_says_so(answer: bytes) -> None:
 
 @pytest.mark.parametrize("throttle", [2, 3])
 def test_a_body_whose_first_number_is_the_size_of_the_rest_is_a_body(throttle: int) -> None:
-    found = identify(encode("HeartbeatResponse", 1, {"throttleTimeMs": throttle}), "HeartbeatResponse:1", None)
-    assert found.body is not None and found.exact
-    assert found.body.value == {"throttleTimeMs": throttle, "errorCode": 0}
+    identified = identify(encode("HeartbeatResponse", 1, {"throttleTimeMs": throttle}), "HeartbeatResponse:1", None)
+    assert identified.body is not None and identified.exact
+    assert identified.body.value == {"throttleTimeMs": throttle, "errorCode": 0}
 
 
 def test_a_body_that_begins_as_tls_does_is_read() -> None:
     names = ["ab"] + [f"group-{number}" for number in range(20)]
     body = encode("DeleteGroupsRequest", 2, {"groupsNames": names})
     assert body[:2] == b"\x16\x03"
-    found = identify(body, "DeleteGroupsRequest:2", None)
-    assert found.body is not None and found.body.value["groupsNames"] == names
+    identified = identify(body, "DeleteGroupsRequest:2", None)
+    assert identified.body is not None and identified.body.value["groupsNames"] == names
     with pytest.raises(InputError, match="no request of the catalog"):
         identify(body, None, None)
 
@@ -103,15 +103,15 @@ def test_what_is_tls_or_http_is_named_where_it_does_not_read(name: str | None) -
 
 
 def test_a_name_that_is_no_message_is_wrong_use(cli: Cli) -> None:
-    told = cli("decode", "--as", "nope:1", "00")
-    assert (told.code, told.out) == (2, "")
-    assert "no message or API is called nope" in told.err
+    result = cli("decode", "--as", "nope:1", "00")
+    assert (result.code, result.out) == (2, "")
+    assert "no message or API is called nope" in result.err
 
 
 def test_an_inexact_response_with_its_header_keeps_its_header(cli: Cli, answer: bytes) -> None:
-    told = json.loads(cli("decode", "--as", RESPONSE, (answer + b"\xff")[4:].hex(), "--json").out)
-    assert told["header"] == {"correlationId": 7}
-    assert told["reasons"] == [f"1 byte behind the message (offset {len(answer) - 4})"]
+    document = json.loads(cli("decode", "--as", RESPONSE, (answer + b"\xff")[4:].hex(), "--json").out)
+    assert document["header"] == {"correlationId": 7}
+    assert document["reasons"] == [f"1 byte behind the message (offset {len(answer) - 4})"]
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])

@@ -18,15 +18,16 @@ from kafkascope.cli.describe.apis import show_apis
 from kafkascope.cli.describe.cluster import show_cluster, show_features, show_transactions
 from kafkascope.cli.describe.gaps import show_gaps
 from kafkascope.cli.describe.group import show_group, show_groups
-from kafkascope.cli.describe.look import _again, _next, _once, plain, printable
 from kafkascope.cli.describe.quorum import show_quorum
+from kafkascope.cli.describe.run_view import _once, _refresh, _view_or_none, printable
 from kafkascope.cli.describe.share import short, show_share_group
 from kafkascope.cli.describe.streams import show_streams_group
 from kafkascope.cli.describe.topic import show_configs, show_topic
 from kafkascope.cli.live.options import live_options
 from kafkascope.cli.main import main
+from kafkascope.cli.output import plain
 from kafkascope.cli.tables import grid
-from kafkascope.cli.units import number, number_runs
+from kafkascope.cli.units import number_runs
 from kafkascope.client.describe.apis import apis_of, parse_client
 from kafkascope.client.describe.cluster import cluster_of
 from kafkascope.client.describe.configs import Resource, configs_of
@@ -41,6 +42,7 @@ from kafkascope.client.describe.topic import topic_of
 from kafkascope.client.describe.transactions import TransactionList, transaction_of
 from kafkascope.client.describe.values import NodeAddress
 from kafkascope.errors import ReachError
+from kafkascope.formatting import number
 from lab.cluster import Cluster as Lab
 from tests.client.describe import test_apis, test_group, test_quorum, test_share_group, test_streams_group, test_views
 from tests.client.describe.recorded import answers
@@ -68,8 +70,10 @@ def classic() -> None:
 
 
 def groups() -> None:
-    found = [one for value in answers("clients", 1, "ListGroups") for one in listed_groups(value, test_views.NODE)]
-    show_groups(GroupList(tuple(found), False, ()))
+    listings = [
+        listing for value in answers("clients", 1, "ListGroups") for listing in listed_groups(value, test_views.NODE)
+    ]
+    show_groups(GroupList(tuple(listings), False, ()))
 
 
 def cluster() -> None:
@@ -137,13 +141,13 @@ def window(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], None]]:
 def test_view_fits_the_window_and_says_what_matters(
     name: str, columns: int, window: Callable[[int], None], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    show, wanted = SHOWN[name]
+    show, expected = SHOWN[name]
     window(columns)
     show()
-    said = capsys.readouterr().out
-    assert " ".join(wanted.split()) in " ".join(said.split())
+    output = capsys.readouterr().out
+    assert " ".join(expected.split()) in " ".join(output.split())
     # a single word may be wider than a narrow window
-    wide = [line for line in said.splitlines() if len(line) > columns and max(map(len, line.split())) < columns - 20]
+    wide = [line for line in output.splitlines() if len(line) > columns and max(map(len, line.split())) < columns - 20]
     assert not wide, wide
 
 
@@ -188,7 +192,7 @@ def test_member_ids_are_short_and_short_ones_whole() -> None:
 
 def test_a_look_as_json_is_one_line_that_steers_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     view = GroupList((GroupListing("a\u2028b\x9b31m", "classic", "Empty", 0, NodeAddress(1, "h:1"), ""),), True, ())
-    _again(view, show_groups, True, 1.0, False)
+    _refresh(view, show_groups, True, 1.0, False)
     (line,) = capsys.readouterr().out.splitlines()
     assert r"a\u2028b\u009b31m" in line
 
@@ -197,7 +201,7 @@ def test_a_look_that_finds_nobody_steers_no_terminal(capsys: pytest.CaptureFixtu
     async def ask(_: Any) -> None:
         raise ReachError("a\x1b[2Jb: no answer")
 
-    asyncio.run(_next(cast("Any", SimpleNamespace(look=nullcontext)), ask, True))
+    asyncio.run(_view_or_none(cast("Any", SimpleNamespace(look=nullcontext)), ask, True))
     assert "a\ufffd[2Jb: no answer; trying again" in capsys.readouterr().out
 
 
@@ -217,15 +221,15 @@ def test_a_committed_offset_past_the_end_is_said_and_hides_no_lag(
     window(140)
     committed = {("orders", 0): Offset(10**6, 1), ("orders", 1): Offset(3, 1)}
     show_group(group_of(test_group.classic(), committed, {("orders", 0): Offset(9, 1), ("orders", 1): Offset(9, 1)}))
-    said = capsys.readouterr().out
-    assert "lag 6 in all" in said and "-999,991" in said and "Committed past the end: orders-0." in said
+    output = capsys.readouterr().out
+    assert "lag 6 in all" in output and "-999,991" in output and "Committed past the end: orders-0." in output
 
 
 def test_roles_that_are_not_known_are_open(window: Callable[[int], None], capsys: pytest.CaptureFixture[str]) -> None:
     window(140)
     cluster()
-    said = capsys.readouterr().out
-    assert "broker, ?" in said
+    output = capsys.readouterr().out
+    assert "broker, ?" in output
 
 
 def test_no_groups_are_not_none_where_some_may_be_left_out(
@@ -233,16 +237,16 @@ def test_no_groups_are_not_none_where_some_may_be_left_out(
 ) -> None:
     window(140)
     assert _show_groups(SeveralGroups((), (), GroupList((), False, ()).lacks), show_group) == 0
-    said = " ".join(capsys.readouterr().out.split())
-    assert said.startswith("No groups of this type that we can see. Not shown groups that we may not describe: ")
-    assert said.endswith("all are listed with the ACL Describe on Cluster")
+    text = " ".join(capsys.readouterr().out.split())
+    assert text.startswith("No groups of this type that we can see. Not shown groups that we may not describe: ")
+    assert text.endswith("all are listed with the ACL Describe on Cluster")
     _show_groups(SeveralGroups((), ()), show_group)
     assert capsys.readouterr().out == "No groups of this type.\n"
 
 
 def test_transactions_that_nobody_knows_are_told_beside_the_others(capsys: pytest.CaptureFixture[str]) -> None:
-    found = transaction_of(test_views.LISTED, test_views.transaction("Ongoing", 0), test_views.NODE, 9_000_000)
-    assert show_transactions(TransactionList((found,), ("no such id",), ())) == 1
+    described = transaction_of(test_views.LISTED, test_views.transaction("Ongoing", 0), test_views.NODE, 9_000_000)
+    assert show_transactions(TransactionList((described,), ("no such id",), ())) == 1
     assert capsys.readouterr().err == "kafkascope: no such id\n"
 
 
@@ -272,7 +276,7 @@ def test_json_has_lists_and_objects_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["quorum", "--watch", "h:1"], "HOST goes before it"),
         (["quorum", "h:1", "--watch", "0"], "not between"),
@@ -284,10 +288,10 @@ def test_json_has_lists_and_objects_alone() -> None:
         (["quorums", "h:1"], "No such command"),
     ],
 )
-def test_wrong_use_is_one_line(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_use_is_one_line(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["describe", *arguments]) == 2
     error = capsys.readouterr().err
-    assert said in error and len(error.splitlines()) == 1
+    assert message in error and len(error.splitlines()) == 1
 
 
 @pytest.mark.parametrize("view", sorted(describe.commands))

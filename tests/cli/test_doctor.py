@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from kafkascope.cli.units import size
 from kafkascope.columnar.compiling.kernel_folder import contents, folder
+from kafkascope.formatting import size
 from tests.support.cli import Cli, process
 
 Check = dict[str, object]
 
 
 def checks(cli: Cli, *arguments: str) -> dict[str, Check]:
-    told = json.loads(cli("doctor", "--json", *arguments).out)["checks"]
-    return {check["what"]: check for check in told}
+    rows = json.loads(cli("doctor", "--json", *arguments).out)["checks"]
+    return {check["what"]: check for check in rows}
 
 
 def fake_java(folder: Path, says: str) -> Path:
@@ -40,17 +40,17 @@ def test_java_is_told_by_version_and_path(
 ) -> None:
     java = fake_java(tmp_path, says)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    found = checks(cli)["Java"]
-    assert found["ok"] and found["found"] == f"{version}, {java}, for the pipeline"
+    row = checks(cli)["Java"]
+    assert row["ok"] and row["found"] == f"{version}, {java}, for the pipeline"
 
 
 def test_java_that_is_too_old_is_told_with_the_fix(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     java = fake_java(tmp_path, 'openjdk version "1.8.0_292"')
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    found = checks(cli)["Java"]
-    assert not found["ok"]
-    assert found["found"] == f"{java} is Java 8"
-    assert found["fix"] == "install Java 17 or newer, or set JAVA_HOME to one"
+    row = checks(cli)["Java"]
+    assert not row["ok"]
+    assert row["found"] == f"{java} is Java 8"
+    assert row["fix"] == "install Java 17 or newer, or set JAVA_HOME to one"
 
 
 def test_no_java_is_no_error_until_spark_is_asked_for(
@@ -69,9 +69,9 @@ def test_no_java_is_no_error_until_spark_is_asked_for(
 def test_a_folder_that_cannot_be_written_to_is_told(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("SPARK_LOCAL_DIRS", str(tmp_path / "file" / "folder"))
-    found = checks(cli)["Spark's files"]
-    assert not found["ok"] and "cannot be written to" in str(found["found"])
-    assert "set SPARK_LOCAL_DIRS to a folder" in str(found["fix"])
+    row = checks(cli)["Spark's files"]
+    assert not row["ok"] and "cannot be written to" in str(row["found"])
+    assert "set SPARK_LOCAL_DIRS to a folder" in str(row["fix"])
     (tmp_path / "file").unlink()
     assert checks(cli)["Spark's files"]["ok"]
     assert os.listdir(tmp_path / "file" / "folder") == []
@@ -80,36 +80,34 @@ def test_a_folder_that_cannot_be_written_to_is_told(cli: Cli, tmp_path: Path, mo
 def test_the_folder_of_kernels_is_told_with_its_size(cli: Cli) -> None:
     kept = folder()
     assert kept is not None
-    found = checks(cli)["kernels"]
+    row = checks(cli)["kernels"]
     count, total = contents(kept)
-    assert found["ok"] and str(found["found"]).startswith(
-        f"{count} compiled, {size(total)} in {kept}; that of columns "
-    )
+    assert row["ok"] and str(row["found"]).startswith(f"{count} compiled, {size(total)} in {kept}; that of columns ")
 
 
 def test_kernels_that_cannot_be_kept_are_told(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert checks(cli)["kernels"]["ok"]
     (tmp_path / "file").touch()
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "file" / "folder"))
-    found = checks(cli)["kernels"]
-    assert not found["ok"] and str(found["found"]).endswith("cannot be written to")
-    assert str(found["fix"]).startswith("set NUMBA_CACHE_DIR to a folder")
+    row = checks(cli)["kernels"]
+    assert not row["ok"] and str(row["found"]).endswith("cannot be written to")
+    assert str(row["fix"]).startswith("set NUMBA_CACHE_DIR to a folder")
     (tmp_path / "open").mkdir()
     (tmp_path / "open").chmod(0o777)
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "open"))
-    found = checks(cli)["kernels"]
-    assert not found["ok"] and str(found["found"]).endswith("and compiled kernels are code")
-    assert str(found["fix"]).startswith(f"chmod go-w {tmp_path / 'open'}")
+    row = checks(cli)["kernels"]
+    assert not row["ok"] and str(row["found"]).endswith("and compiled kernels are code")
+    assert str(row["fix"]).startswith(f"chmod go-w {tmp_path / 'open'}")
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "new"))
-    found = checks(cli)["kernels"]
-    assert found["ok"] and str(found["found"]).startswith("0 compiled, 0 B in ")
-    assert str(found["found"]).endswith("those of captures are compiled by the first `read`")
+    row = checks(cli)["kernels"]
+    assert row["ok"] and str(row["found"]).startswith("0 compiled, 0 B in ")
+    assert str(row["found"]).endswith("those of captures are compiled by the first `read`")
 
 
 def test_spark_starts_and_a_worker_answers_when_asked() -> None:
     # In a process of its own: a session in this one is other tests'.
     answer = process("doctor", "--spark", timeout=300)
-    said = " ".join(answer.stdout.decode().split())
+    output = " ".join(answer.stdout.decode().split())
     assert answer.returncode == 0
-    assert "a Python worker answers in" in said
-    assert said.rstrip().endswith("The catalog and the codec are whole.")
+    assert "a Python worker answers in" in output
+    assert output.rstrip().endswith("The catalog and the codec are whole.")

@@ -56,8 +56,8 @@ def test_a_frame_of_a_response_has_the_response_header(cli: Cli) -> None:
 def test_every_output_is_the_same_bytes(cli: Cli) -> None:
     assert base64.b64decode(cli.out("encode", "HeartbeatRequest:0", HEARTBEAT, "--output", "base64")) == BODY
     assert process("encode", "HeartbeatRequest:0", HEARTBEAT, "--output", "raw").stdout == BODY
-    told = json.loads(cli.out("encode", "HeartbeatRequest:0", HEARTBEAT, "--json"))
-    assert told == {"message": "HeartbeatRequest", "version": 0, "hex": BODY.hex()}
+    document = json.loads(cli.out("encode", "HeartbeatRequest:0", HEARTBEAT, "--json"))
+    assert document == {"message": "HeartbeatRequest", "version": 0, "hex": BODY.hex()}
     annotated = cli.out("encode", "HeartbeatRequest:0", HEARTBEAT, "--output", "annotated")
     assert 'groupId = "order"' in annotated
     assert "generationId = 12" in annotated
@@ -107,14 +107,14 @@ def test_a_client_id_where_the_header_has_none_is_refused(cli: Cli) -> None:
 def test_an_example_goes_round(cli: Cli, name: str) -> None:
     value = json.loads(cli.out("example", name))
     body = cli.out("encode", name, json.dumps(value)).strip()
-    told = json.loads(cli.out("decode", body, "--as", name, "--json")) if body else {"value": {}, "exact": True}
-    assert (told["value"], told["exact"]) == (value, True)
+    document = json.loads(cli.out("decode", body, "--as", name, "--json")) if body else {"value": {}, "exact": True}
+    assert (document["value"], document["exact"]) == (value, True)
 
 
 def test_an_example_as_hex_is_the_whole_frame(cli: Cli) -> None:
-    told = json.loads(cli.out("example", "ShareFetchRequest:2", "--json"))
-    assert cli.out("example", "ShareFetchRequest:2", "--hex").strip() == told["hex"]
-    assert told["hex"].startswith("00000099004e0002")
+    document = json.loads(cli.out("example", "ShareFetchRequest:2", "--json"))
+    assert cli.out("example", "ShareFetchRequest:2", "--hex").strip() == document["hex"]
+    assert document["hex"].startswith("00000099004e0002")
     assert "shareAcquireMode = 0 (batch-optimized)" in cli.out("example", "ShareFetchRequest:2", "--annotated")
 
 
@@ -143,28 +143,28 @@ def test_vectors_are_json_and_decode_back(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_vectors_are_of_what_is_asked_for_once(cli: Cli, tmp_path: Path) -> None:
-    def told(*only: str) -> tuple[int, int]:
+    def write_vectors(*only: str) -> tuple[int, int]:
         flags = [flag for name in only for flag in ("--only", name)]
-        found = json.loads(cli.out("vectors", str(tmp_path), *flags, "--json"))
-        return found["messages"], found["vectors"]
+        document = json.loads(cli.out("vectors", str(tmp_path), *flags, "--json"))
+        return document["messages"], document["vectors"]
 
-    assert told("78", "ShareFetchRequest", "sharefetch:1") == told("ShareFetch")
-    whole, one = told("ShareFetchRequest"), told("ShareFetchRequest:1")
-    assert one[0] == whole[0] == 1
-    assert 0 < one[1] < whole[1]
+    assert write_vectors("78", "ShareFetchRequest", "sharefetch:1") == write_vectors("ShareFetch")
+    whole, single = write_vectors("ShareFetchRequest"), write_vectors("ShareFetchRequest:1")
+    assert single[0] == whole[0] == 1
+    assert 0 < single[1] < whole[1]
     assert {row["version"] for row in json.loads((tmp_path / "ShareFetchRequest.json").read_text())} == {1}
-    assert told("ShareFetchRequest:1", "ShareFetchRequest:1", "ShareFetchRequest:2")[1] < whole[1]
-    assert told("ShareFetchRequest:1", "ShareFetchRequest") == whole
+    assert write_vectors("ShareFetchRequest:1", "ShareFetchRequest:1", "ShareFetchRequest:2")[1] < whole[1]
+    assert write_vectors("ShareFetchRequest:1", "ShareFetchRequest") == whole
 
 
 def test_vectors_of_all_messages_are_counted(cli: Cli, tmp_path: Path) -> None:
-    told = json.loads(cli.out("vectors", str(tmp_path), "--json"))
-    assert told["messages"] == len(index()) == len(list(tmp_path.iterdir()))
-    assert told["vectors"] > 8000
+    document = json.loads(cli.out("vectors", str(tmp_path), "--json"))
+    assert document["messages"] == len(index()) == len(list(tmp_path.iterdir()))
+    assert document["vectors"] > 8000
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "place", "said"),
+    ("name", "value", "place", "message"),
     [
         ("HeartbeatRequest:0", '{"generationId": "x"}', "generationId", "int32 wanted"),
         ("HeartbeatRequest:0", '{"generationId": true}', "generationId", "int32 wanted"),
@@ -184,13 +184,13 @@ def test_vectors_of_all_messages_are_counted(cli: Cli, tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_a_value_that_does_not_fit_is_named_by_its_place(
-    cli: Cli, name: str, value: str, place: str, said: str
+    cli: Cli, name: str, value: str, place: str, message: str
 ) -> None:
     answer = cli("encode", name, value)
     assert (answer.code, answer.out) == (3, "")
     assert is_one_line_error(answer.err)
     assert f", {place}: " in answer.err
-    assert said in answer.err
+    assert message in answer.err
 
 
 @pytest.mark.parametrize("value", ["[1]", "null", "7", '"text"'])
@@ -201,7 +201,7 @@ def test_json_that_is_no_object_is_refused(cli: Cli, value: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         (b'{"groupId": ', "line 1, column 13"),
         (b"{'groupId': 1}", "line 1, column 2"),
@@ -215,13 +215,13 @@ def test_json_that_is_no_object_is_refused(cli: Cli, value: str) -> None:
     ],
     ids=["cut", "quotes", "empty", "blank", "deep list", "deep object", "no UTF-8", "no UTF-16", "huge number"],
 )
-def test_broken_json_is_one_line_with_its_place(cli: Cli, tmp_path: Path, text: bytes, said: str) -> None:
+def test_broken_json_is_one_line_with_its_place(cli: Cli, tmp_path: Path, text: bytes, message: str) -> None:
     file = tmp_path / "value.json"
     file.write_bytes(text)
     answer = cli("encode", "HeartbeatRequest:0", f"@{file}")
     assert (answer.code, answer.out) == (3, "")
     assert is_one_line_error(answer.err)
-    assert said in answer.err
+    assert message in answer.err
 
 
 @pytest.mark.parametrize("coding", ["utf-8-sig", "utf-16"])

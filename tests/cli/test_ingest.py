@@ -12,7 +12,7 @@ from tempfile import gettempdir
 import pytest
 
 from kafkascope.cli.spark.ingest_account import account_json, account_lines, findings_text
-from kafkascope.cli.spark.session import bar_line, far_text, took
+from kafkascope.cli.spark.session import bar_line, progress_text, timings
 from kafkascope.lake.home import SIGN
 from kafkascope.pipeline.ingestion.ingest import Ingested
 from kafkascope.pipeline.ingestion.progress import IngestProgress
@@ -37,19 +37,21 @@ def test_an_account_of_what_was_read_and_the_same_again(tmp_path: Path) -> None:
     temporary.mkdir()
     done = ingest(SHARE, str(tmp_path / "empty.pcap"), "--lake", lake, "--cores", "1", temporary=str(temporary))
     assert done.returncode == 3
-    said = done.stdout.decode().splitlines()
-    assert said[0].startswith("1 file (32.5 kB) read: 1,518 packets, 404 exchanges, 2026-11-15 12:07:19 – 12:07:38 UTC")
-    assert f"not read: {tmp_path / 'empty.pcap'} is empty: nothing is recorded" in said
-    assert any(line.startswith("marts: ") and "warnings" in line for line in said)
-    assert said[-1] == f"next: kafkascope report {lake}"
+    lines_printed = done.stdout.decode().splitlines()
+    assert lines_printed[0].startswith(
+        "1 file (32.5 kB) read: 1,518 packets, 404 exchanges, 2026-11-15 12:07:19 – 12:07:38 UTC"
+    )
+    assert f"not read: {tmp_path / 'empty.pcap'} is empty: nothing is recorded" in lines_printed
+    assert any(line.startswith("marts: ") and "warnings" in line for line in lines_printed)
+    assert lines_printed[-1] == f"next: kafkascope report {lake}"
     # Nothing of Spark's is to be seen.
     assert done.stderr.decode().splitlines() == ["starting Spark", "reading", "building the marts"]
     assert os.listdir(temporary) == []
 
     again = ingest(SHARE, "--lake", lake, "--cores", "1", "--json")
     assert again.returncode == 0
-    told = json.loads(again.stdout)
-    assert (told["new"], told["known"], told["ingest_id"], told["marts"]) == ([], [SHARE], None, None)
+    document = json.loads(again.stdout)
+    assert (document["new"], document["known"], document["ingest_id"], document["marts"]) == ([], [SHARE], None, None)
 
 
 @pytest.mark.parametrize("heard", ["starting Spark", "reading", "building the marts"])
@@ -70,13 +72,13 @@ def test_ctrl_c_is_one_line_and_leaves_nothing_behind(tmp_path: Path, heard: str
         # As a terminal does: to all of them.
         os.killpg(child.pid, signal.SIGINT)
         # Both end only when the JVM, which has them too, is gone.
-        said, out = child.stderr.read().decode(), child.stdout.read()
+        errors, out = child.stderr.read().decode(), child.stdout.read()
         code = child.wait()
         guard.cancel()
     assert (code, out) == (130, b"")
     landed = heard == "building the marts"
     rest = f"the recordings are in the lake, kafkascope marts {lake}" if landed else "the same command"
-    assert said == f"interrupted; {rest} does the rest\n"
+    assert errors == f"interrupted; {rest} does the rest\n"
     assert os.listdir(temporary) == []
     signs = lake / "_ingests"
     assert not signs.exists() or os.listdir(signs) == []
@@ -85,8 +87,8 @@ def test_ctrl_c_is_one_line_and_leaves_nothing_behind(tmp_path: Path, heard: str
 # Ctrl-C reaches the JVM too, which can end while the session waits for it to stop. Frozen, it takes the call and dies.
 JVM_DIES_IN_STOP = """
 import os, signal, subprocess, sys, threading
-from kafkascope.cli.spark.session import Waiting, spark_session
-with spark_session(1, Waiting()):
+from kafkascope.cli.spark.session import ProgressLine, spark_session
+with spark_session(1, ProgressLine()):
     jvm = int(subprocess.check_output(["pgrep", "-P", str(os.getpid()), "java"]))
     os.kill(jvm, signal.SIGSTOP)
     threading.Timer(1, os.kill, (jvm, signal.SIGKILL)).start()
@@ -153,13 +155,10 @@ def test_without_java_it_is_one_line_and_nothing_is_made(
 
 @pytest.mark.parametrize("command", [["ingest", SHARE, "--lake", "new"], ["marts", "new"]], ids=["ingest", "marts"])
 def test_without_the_extra_it_is_one_line(cli: Cli, monkeypatch: pytest.MonkeyPatch, command: list[str]) -> None:
-    import importlib.util
-
-    known = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "pyspark" else known(name))
+    monkeypatch.setitem(sys.modules, "pyspark", None)
     answer = cli(*command)
     assert answer.code == 2
-    assert answer.err == "kafkascope: this needs pyspark: pip install 'kafkascope[spark]'\n"
+    assert answer.err == f"kafkascope: {command[0]} needs pyspark: pip install 'kafkascope[spark]'\n"
 
 
 def lines(done: Ingested) -> list[str]:
@@ -168,8 +167,8 @@ def lines(done: Ingested) -> list[str]:
 
 def test_the_account_names_files_that_came_too_late() -> None:
     done = Ingested("5d1f", new=["a.pcap"], apart=["a.pcap"], rows={"exchanges": 7})
-    told = "a.pcap begins before what was ingested earlier and is read on its own"
-    assert [line.startswith(told) for line in lines(done)].count(True) == 1
+    notice = "a.pcap begins before what was ingested earlier and is read on its own"
+    assert [line.startswith(notice) for line in lines(done)].count(True) == 1
     assert account_json(done, "my lake", None, None, {})["apart"] == ["a.pcap"]
 
 
@@ -188,19 +187,19 @@ def test_the_account_tells_losses_and_what_was_left_alone() -> None:
         problems={"cut": 1},
         protocols={"kafka": (1, 100), "tls": (4, 900)},
     )
-    said = lines(done)
-    assert said[:5] == [
+    printed = lines(done)
+    assert printed[:5] == [
         "1 file (1.0 kB) read: 90 packets, 7 exchanges",
         "  3 without an answer",
         "  lost: 512 B in 2 places of Kafka streams",
         "  trouble in the files: cut (1)",
         "  2 rows in the table quarantine: what could not be read, and why",
     ]
-    assert said[5] == "  left alone: 4 connections TLS (900 B)"
-    assert "kafkascope ingest kafka-request.log" in said[6]
-    assert "2 files in the lake already: nothing added of them" in said
-    assert "not read: 2 more; --json names them all" in said
-    assert said[-3:] == ["marts: no findings", "took 2.0 s: reading 2.0 s", "next: kafkascope report 'my lake'"]
+    assert printed[5] == "  left alone: 4 connections TLS (900 B)"
+    assert "kafkascope ingest kafka-request.log" in printed[6]
+    assert "2 files in the lake already: nothing added of them" in printed
+    assert "not read: 2 more; --json names them all" in printed
+    assert printed[-3:] == ["marts: no findings", "took 2 s: reading 2 s", "next: kafkascope report 'my lake'"]
 
 
 def test_plain_frames_are_told_as_such() -> None:
@@ -217,24 +216,24 @@ def test_the_bar_has_bytes_files_rate_time_left_and_frames() -> None:
     half = IngestProgress(
         files=3, total_bytes=2_000_000_000, read_bytes=500_000_000, frames=1_234_567, exchanges=617_000
     )
-    assert far_text(half, 5) == "25% of 2.0 GB in 3 files, 100 MB/s, 15 s left, 1,234,567 frames"
-    assert far_text(half._replace(frames=0), 5).endswith("15 s left, 617,000 exchanges")
-    assert bar_line(half, 5, 119) == f"[#####...............] {far_text(half, 5)}"
+    assert progress_text(half, 5) == "25% of 2.0 GB in 3 files, 100 MB/s, 15 s left, 1,234,567 frames"
+    assert progress_text(half._replace(frames=0), 5).endswith("15 s left, 617,000 exchanges")
+    assert bar_line(half, 5, 119) == f"[#####...............] {progress_text(half, 5)}"
 
 
 def test_the_bar_gives_way_in_a_narrow_window() -> None:
     half = IngestProgress(files=3, total_bytes=2_000_000_000, read_bytes=500_000_000, exchanges=1_234_567)
-    for room in range(len(far_text(half, 5)), 120):
+    for room in range(len(progress_text(half, 5)), 120):
         assert len(bar_line(half, 5, room)) <= room
-    assert bar_line(half, 5, 70) == far_text(half, 5)
+    assert bar_line(half, 5, 70) == progress_text(half, 5)
 
 
 def test_the_bar_knows_no_rest_before_the_first_byte_and_none_after_the_last() -> None:
     start = IngestProgress(files=1, total_bytes=1_000)
-    assert far_text(start, 7) == "0% of 1.0 kB in 1 file, 7 s"
-    assert far_text(start._replace(read_bytes=1_000), 10).endswith("100 B/s, 0 exchanges, writing")
-    assert far_text(IngestProgress(files=1, total_bytes=0), 3) == "0% of 0 B in 1 file, 3 s"
+    assert progress_text(start, 7) == "0% of 1.0 kB in 1 file, 7 s"
+    assert progress_text(start._replace(read_bytes=1_000), 10).endswith("100 B/s, 0 exchanges, writing")
+    assert progress_text(IngestProgress(files=1, total_bytes=0), 3) == "0% of 0 B in 1 file, 3 s"
 
 
 def test_steps_are_told_with_their_time() -> None:
-    assert took({"starting Spark": 4.23, "reading": 130}) == "2 min: starting Spark 4.2 s, reading 2 min"
+    assert timings({"starting Spark": 4.23, "reading": 130}) == "2 min 14 s: starting Spark 4.2 s, reading 2 min 10 s"

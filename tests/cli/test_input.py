@@ -94,10 +94,10 @@ def test_every_dress_comes_from_a_file_or_standard_input_too(cli: Cli, dress: st
     text = DRESSES[dress]
     file = tmp_path / "dump.txt"
     file.write_text(text)
-    told = cli.out("decode", f"@{file}")
-    assert told.startswith("HeartbeatRequest v0  correlation id 7 · client id checkout · 42 bytes with length")
-    assert cli.out("decode", "-", stdin=text.encode()) == told
-    assert cli.out("decode", stdin=text.encode()) == told
+    output = cli.out("decode", f"@{file}")
+    assert output.startswith("HeartbeatRequest v0  correlation id 7 · client id checkout · 42 bytes with length")
+    assert cli.out("decode", "-", stdin=text.encode()) == output
+    assert cli.out("decode", stdin=text.encode()) == output
 
 
 @pytest.mark.parametrize(

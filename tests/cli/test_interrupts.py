@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from kafkascope.cli.spark.interrupts import Wish, after_interrupt, one_interrupt
+from kafkascope.cli.spark.interrupts import StopRequest, after_interrupt, one_interrupt
 
 
 @pytest.fixture(autouse=True)
@@ -18,32 +18,32 @@ def press() -> None:
     os.kill(os.getpid(), signal.SIGINT)
 
 
-def test_a_wish_cuts_nothing_off_however_often_it_is_said() -> None:
-    wish = Wish()
-    with wish.heard():
-        assert not wish.said.is_set()
+def test_a_stop_cuts_nothing_off_however_often_it_is_said() -> None:
+    stop = StopRequest()
+    with stop.listening():
+        assert not stop.requested.is_set()
         press()
         press()
-        assert wish.said.is_set()
+        assert stop.requested.is_set()
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_what_may_be_left_is_cut_off_by_the_second() -> None:
-    wish = Wish()
-    with wish.heard():
-        with wish.leaving():
+    stop = StopRequest()
+    with stop.listening():
+        with stop.abandonable():
             press()
-            assert wish.said.is_set()
+            assert stop.requested.is_set()
             with pytest.raises(KeyboardInterrupt):
                 press()
         press()
 
 
 def test_what_may_be_left_and_begins_after_the_first_is_cut_off_by_the_next() -> None:
-    wish = Wish()
-    with wish.heard():
+    stop = StopRequest()
+    with stop.listening():
         press()
-        with pytest.raises(KeyboardInterrupt), wish.leaving():
+        with pytest.raises(KeyboardInterrupt), stop.abandonable():
             press()
 
 

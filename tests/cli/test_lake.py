@@ -26,24 +26,24 @@ def lake(tmp_path: Path) -> Lake:
 
 
 def test_info_tells_tables_and_ingests(cli: Cli, lake: Lake) -> None:
-    said = cli.out("lake", "info", lake.uri).splitlines()
-    assert "1 recording in 1 ingest, format 2" in " ".join(said[:2])
-    rows = [line.split() for line in said]
+    lines = cli.out("lake", "info", lake.uri).splitlines()
+    assert "1 recording in 1 ingest, format 2" in " ".join(lines[:2])
+    rows = [line.split() for line in lines]
     assert ["exchanges", "1,201", "2"] in [row[:3] for row in rows]
-    assert any("2026-11-15 12:00 – 2026-11-16 12:00" in line for line in said)
-    assert any(re.search(r"90ff +pid \d+ on ", line) for line in said)
-    assert any("77aa  3 rows in exchanges" in line for line in said)
+    assert any("2026-11-15 12:00 – 2026-11-16 12:00" in line for line in lines)
+    assert any(re.search(r"90ff +pid \d+ on ", line) for line in lines)
+    assert any("77aa  3 rows in exchanges" in line for line in lines)
 
 
 def test_info_as_json_has_the_keys_that_are_told(cli: Cli, lake: Lake) -> None:
-    said = json.loads(cli.out("lake", "info", lake.uri, "--json"))
-    assert list(said) == ["uri", "format", "tables", "recordings", "ingests", "running", "half_done"]
-    (found,) = [table for table in said["tables"] if table["name"] == "exchanges"]
-    assert (found["rows"], found["files"], found["hidden_files"]) == (1201, 2, 1)
-    assert datetime.fromisoformat(found["first_at"]) == NOON
-    assert [run["ingest_id"] for run in said["running"]] == ["90ff"]
-    assert list(said["running"][0]) == ["ingest_id", "user", "host", "pid", "started", "beat"]
-    assert [(one["ingest_id"], one["rows"]) for one in said["half_done"]] == [("77aa", 3)]
+    document = json.loads(cli.out("lake", "info", lake.uri, "--json"))
+    assert list(document) == ["uri", "format", "tables", "recordings", "ingests", "running", "half_done"]
+    (exchanges,) = [table for table in document["tables"] if table["name"] == "exchanges"]
+    assert (exchanges["rows"], exchanges["files"], exchanges["hidden_files"]) == (1201, 2, 1)
+    assert datetime.fromisoformat(exchanges["first_at"]) == NOON
+    assert [run["ingest_id"] for run in document["running"]] == ["90ff"]
+    assert list(document["running"][0]) == ["ingest_id", "user", "host", "pid", "started", "beat"]
+    assert [(half_done["ingest_id"], half_done["rows"]) for half_done in document["half_done"]] == [("77aa", 3)]
 
 
 def test_info_of_a_new_lake_is_a_line(cli: Cli, tmp_path: Path) -> None:
@@ -53,12 +53,12 @@ def test_info_of_a_new_lake_is_a_line(cli: Cli, tmp_path: Path) -> None:
 
 def test_vacuum_says_what_goes_and_takes_it(cli: Cli, lake: Lake) -> None:
     before = on_disk(lake)
-    said = cli.out("lake", "vacuum", lake.uri, "--dry-run")
-    assert "Of ingests that died (77aa): would be taken out" in said
+    output = cli.out("lake", "vacuum", lake.uri, "--dry-run")
+    assert "Of ingests that died (77aa): would be taken out" in output
     assert on_disk(lake) == before
-    said = cli.out("lake", "vacuum", lake.uri)
-    assert "Of ingests that died (77aa): taken out" in said
-    assert "1 file of" in said and "too young to delete" in said
+    output = cli.out("lake", "vacuum", lake.uri)
+    assert "Of ingests that died (77aa): taken out" in output
+    assert "1 file of" in output and "too young to delete" in output
     assert on_disk(lake) == before
     done = json.loads(cli.out("lake", "vacuum", lake.uri, "--older-than", "0s", "--json"))
     assert (done["dry_run"], done["ingests"], done["deleted_files"], done["waiting_files"]) == (False, [], 1, 0)
@@ -66,9 +66,9 @@ def test_vacuum_says_what_goes_and_takes_it(cli: Cli, lake: Lake) -> None:
 
 
 def test_expire_takes_whole_days(cli: Cli, lake: Lake) -> None:
-    said = cli.out("lake", "expire", lake.uri, "--before", "2026-11-16", "--dry-run")
-    assert "Before 2026-11-16: would be taken out" in said
-    assert "Marts keep the rows of those days until kafkascope marts" in said
+    output = cli.out("lake", "expire", lake.uri, "--before", "2026-11-16", "--dry-run")
+    assert "Before 2026-11-16: would be taken out" in output
+    assert "Marts keep the rows of those days until kafkascope marts" in output
     assert len(seen(lake)) == 1201
     done = json.loads(cli.out("lake", "expire", lake.uri, "--before", "2026-11-16", "--json"))
     assert [(out["table"], out["rows"]) for out in done["taken_out"]] == [("exchanges", 1200)]

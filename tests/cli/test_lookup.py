@@ -20,31 +20,31 @@ def test_apis_lists_every_api_in_its_family(cli: Cli) -> None:
 
 
 def test_apis_of_a_release_are_only_those_it_has(cli: Cli) -> None:
-    told = json.loads(cli.out("apis", "--release", "3.8", "--json"))
-    assert "ShareFetch" not in [row["api"] for row in told]
-    assert {row["api"]: row["versionsInRelease"] for row in told}["Produce"] == "0-11"
+    document = json.loads(cli.out("apis", "--release", "3.8", "--json"))
+    assert "ShareFetch" not in [row["api"] for row in document]
+    assert {row["api"]: row["versionsInRelease"] for row in document}["Produce"] == "0-11"
 
 
 def test_apis_with_all_lists_records_too(cli: Cli) -> None:
     assert "TopicRecord" in cli.out("apis", "--all")
-    told = json.loads(cli.out("apis", "--all", "--json"))
-    others = [row["name"] for row in told if "api" not in row]
-    assert len(told) - len(others) == len(apis())
+    document = json.loads(cli.out("apis", "--all", "--json"))
+    others = [row["name"] for row in document if "api" not in row]
+    assert len(document) - len(others) == len(apis())
     assert len(others) == len(index()) - 2 * len(apis())
 
 
 def test_errors_lists_every_code(cli: Cli) -> None:
     assert len(cli.out("errors").splitlines()) == len(error_codes()) + 1
-    told = json.loads(cli.out("errors", "--json"))
-    assert [row["code"] for row in told] == sorted(error_codes())
-    assert all(row["cause"] and row["remedy"] for row in told)
+    document = json.loads(cli.out("errors", "--json"))
+    assert [row["code"] for row in document] == sorted(error_codes())
+    assert all(row["cause"] and row["remedy"] for row in document)
 
 
 def test_errors_of_an_api_stand_by_field(cli: Cli) -> None:
     out = cli.out("errors", "--api", "ShareFetch:2")
     assert out.startswith("Errors that ShareFetch v2 is known to answer with\n")
-    told = json.loads(cli.out("errors", "--api", "ShareFetch:2", "--json"))
-    fields = {row["name"]: row["fields"] for row in told}
+    document = json.loads(cli.out("errors", "--api", "ShareFetch:2", "--json"))
+    fields = {row["name"]: row["fields"] for row in document}
     assert fields["INVALID_RECORD_STATE"] == ["Responses.Partitions.AcknowledgeErrorCode"]
 
 
@@ -55,8 +55,8 @@ def test_an_error_has_cause_remedy_and_senders(cli: Cli) -> None:
     assert "\nWhat to do\n" in out
     assert re.search(r"^  ShareFetch +definition +Responses.Partitions.AcknowledgeErrorCode$", out, re.MULTILINE)
     assert cli.out("error", "121") == out
-    told = json.loads(cli.out("error", "121", "--json"))
-    assert (told["code"], told["returnedBy"][0]["api"]) == (121, "ShareFetch")
+    document = json.loads(cli.out("error", "121", "--json"))
+    assert (document["code"], document["returnedBy"][0]["api"]) == (121, "ShareFetch")
 
 
 def test_an_error_goes_by_its_exception_as_a_log_has_it(cli: Cli) -> None:
@@ -72,8 +72,8 @@ def test_diff_of_versions_tells_what_came_and_exits_1(cli: Cli) -> None:
     answer = cli("diff", "ShareFetchRequest:1", "ShareFetchRequest:2")
     assert answer.code == 1
     assert answer.out == "\nShareFetchRequest v1 → v2\n  + ShareAcquireMode: int8\n  + IsRenewAck: bool\n"
-    told = json.loads(cli("diff", "ShareFetchRequest:1", "ShareFetchRequest:2", "--json").out)
-    assert told[0]["changes"][0] == {"what": "added", "path": "ShareAcquireMode", "before": None, "after": "int8"}
+    document = json.loads(cli("diff", "ShareFetchRequest:1", "ShareFetchRequest:2", "--json").out)
+    assert document[0]["changes"][0] == {"what": "added", "path": "ShareAcquireMode", "before": None, "after": "int8"}
 
 
 def test_diff_of_an_api_takes_both_directions(cli: Cli) -> None:
@@ -93,8 +93,8 @@ def test_diff_of_releases_tells_versions_layouts_and_errors(cli: Cli) -> None:
     assert re.search(r"^  ~  ApiVersions +0-4 +0-5$", answer.out, re.MULTILINE)
     assert re.search(r"^  \+  UnregisterController +0$", answer.out, re.MULTILINE)
     assert "GROUP_DELETION_FAILED" in answer.out
-    told = json.loads(cli("diff", "4.3.1", "4.4.0", "--json").out)
-    assert (told["old"], told["new"], len(told["newErrors"])) == ("4.3", "4.4", 3)
+    document = json.loads(cli("diff", "4.3.1", "4.4.0", "--json").out)
+    assert (document["old"], document["new"], len(document["newErrors"])) == ("4.3", "4.4", 3)
 
 
 def test_diff_of_releases_says_whether_a_field_came_or_went(cli: Cli) -> None:
@@ -120,9 +120,9 @@ def test_changelog_tells_each_version_newest_first(cli: Cli) -> None:
     assert re.findall(r"^v(\d+)$", out, re.MULTILINE) == ["2", "1", "0"]
     assert "Kafka 3.3+ · KIP-836" in out
     assert "+ Topics.Partitions.CurrentVoters.LastFetchTimestamp: int64" in out
-    told = json.loads(cli.out("changelog", "DescribeQuorum", "--json"))
-    assert [row["version"] for row in told] == [2, 1, 0]
-    assert told[1]["kips"] == [836]
+    document = json.loads(cli.out("changelog", "DescribeQuorum", "--json"))
+    assert [row["version"] for row in document] == [2, 1, 0]
+    assert document[1]["kips"] == [836]
 
 
 @pytest.mark.parametrize(
@@ -130,8 +130,8 @@ def test_changelog_tells_each_version_newest_first(cli: Cli) -> None:
     [("OffsetCommit", 10, "4.1"), ("InitProducerId", 6, "4.1+"), ("ShareFetch", 0, "3.9-4.0")],
 )
 def test_changelog_reports_where_a_version_was_unstable(cli: Cli, api: str, version: int, span: str) -> None:
-    told = json.loads(cli.out("changelog", api, "--json"))
-    assert {row["version"]: row["unstableIn"] for row in told}[version] == [span]
+    document = json.loads(cli.out("changelog", api, "--json"))
+    assert {row["version"]: row["unstableIn"] for row in document}[version] == [span]
     after = cli.out("changelog", api).partition(f"v{version}\n")[2]
     assert f"unstable in {span}" in after.splitlines()[0]
 
@@ -154,11 +154,11 @@ def test_a_version_of_the_same_bytes_is_said_to_be_so(cli: Cli) -> None:
 
 
 def test_the_catalog_as_json_keeps_its_own_schema(cli: Cli) -> None:
-    told = json.loads(cli.out("catalog", "--json"))
+    document = json.loads(cli.out("catalog", "--json"))
     schema = json.loads(cli.out("catalog", "--schema"))
     jsonschema.Draft202012Validator.check_schema(schema)
-    jsonschema.Draft202012Validator(schema).validate(told)
-    assert (len(told["apis"]), len(told["messages"])) == (len(apis()), len(index()))
+    jsonschema.Draft202012Validator(schema).validate(document)
+    assert (len(document["apis"]), len(document["messages"])) == (len(apis()), len(index()))
 
 
 def test_the_catalog_counts_itself(cli: Cli) -> None:
@@ -169,9 +169,11 @@ def test_the_catalog_counts_itself(cli: Cli) -> None:
 
 def test_doctor_finds_the_codec_whole(cli: Cli) -> None:
     assert cli.out("doctor").rstrip().endswith("The catalog and the codec are whole.")
-    told = json.loads(cli.out("doctor", "--json"))
-    assert told["ok"] is True
-    assert {"Python", "catalog", "cramjam", "crc32c", "[columns]", "[spark]"} <= {row["what"] for row in told["checks"]}
+    document = json.loads(cli.out("doctor", "--json"))
+    assert document["ok"] is True
+    assert {"Python", "catalog", "cramjam", "crc32c", "[columns]", "[spark]"} <= {
+        row["what"] for row in document["checks"]
+    }
 
 
 def test_doctor_says_what_is_missing_and_how_to_get_it(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

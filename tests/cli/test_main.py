@@ -7,7 +7,7 @@ import sys
 import pytest
 
 import kafkascope
-from kafkascope.cli.main import COMMANDS
+from kafkascope.cli.main import COMMANDS, EXAMPLES, GROUPS
 from kafkascope.cli.output import json_text
 from tests.support.cli import COMMAND, Cli, process
 
@@ -18,12 +18,18 @@ def test_without_arguments_it_is_the_help(cli: Cli) -> None:
     assert answer.out == cli.out("--help")
 
 
-def test_the_help_names_every_command(cli: Cli) -> None:
-    out = cli.out("-h")
+def test_the_help_lists_every_command_once_by_what_it_is_for(cli: Cli) -> None:
+    out = cli.out("-h", COLUMNS="80")
     for command in COMMANDS:
-        assert f"\n  {command} " in out
-        # and in the summary by task above the list
-        assert command in out.split("Options:")[0]
+        assert out.count(f"\n  {command} ") == 1
+    assert "..." not in out.split("Options:")[1]
+    assert [title in out for title in GROUPS] == [True] * len(GROUPS)
+
+
+def test_the_examples_of_the_help_are_commands(cli: Cli) -> None:
+    for example in EXAMPLES:
+        assert example in cli.out("-h")
+        assert example.split()[1] in COMMANDS
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -78,10 +84,10 @@ def test_help_whose_reader_has_seen_enough_ends_quietly(arguments: list[str]) ->
 
 
 def test_json_keeps_its_text_where_the_output_is_not_utf_8() -> None:
-    asked = ("decode", "--as", "ApiVersionsRequest:3", "03c3bc0100", "--json")
-    plain = process(*asked, PYTHONUTF8="0", PYTHONCOERCECLOCALE="0", LC_ALL="C", PYTHONIOENCODING="ascii").stdout
+    arguments = ("decode", "--as", "ApiVersionsRequest:3", "03c3bc0100", "--json")
+    plain = process(*arguments, PYTHONUTF8="0", PYTHONCOERCECLOCALE="0", LC_ALL="C", PYTHONIOENCODING="ascii").stdout
     assert plain.isascii()
-    assert json.loads(plain) == json.loads(process(*asked, PYTHONUTF8="1").stdout)
+    assert json.loads(plain) == json.loads(process(*arguments, PYTHONUTF8="1").stdout)
     assert "\N{LATIN SMALL LETTER U WITH DIAERESIS}" in json.dumps(json.loads(plain), ensure_ascii=False)
 
 

@@ -19,26 +19,26 @@ def findings(lake: str) -> list[str]:
 
 def test_marts_follow_the_tables_and_the_thresholds(tmp_path: Path) -> None:
     lake = str(tmp_path / "traffic")
-    told = json.loads(ingest(SHARE, "--lake", lake, "--cores", "1", "--no-marts", "--json").stdout)
-    assert told["exchanges"] == told["rows"]["exchanges"] == 404
-    assert (told["packets"], told["statuses"]["answered"] > 300) == (1518, True)
-    assert (told["marts"], told["findings"]) == (None, None)
-    assert told["first_at"].startswith("2026-11-15T12:07:19")
+    document = json.loads(ingest(SHARE, "--lake", lake, "--cores", "1", "--no-marts", "--json").stdout)
+    assert document["exchanges"] == document["rows"]["exchanges"] == 404
+    assert (document["packets"], document["statuses"]["answered"] > 300) == (1518, True)
+    assert (document["marts"], document["findings"]) == (None, None)
+    assert document["first_at"].startswith("2026-11-15T12:07:19")
     assert are_old(open_lake(lake))
 
     # Nothing is new, and yet there is something to do.
     high = "share_lock_expired.records=5000"
-    told = json.loads(ingest(SHARE, "--lake", lake, "--cores", "1", "--threshold", high, "--json").stdout)
-    assert told["new"] == [] and told["marts"]["share_deliveries"] == 53
-    assert told["marts"]["findings"] == sum(told["findings"].values()) == len(findings(lake))
+    document = json.loads(ingest(SHARE, "--lake", lake, "--cores", "1", "--threshold", high, "--json").stdout)
+    assert document["new"] == [] and document["marts"]["share_deliveries"] == 53
+    assert document["marts"]["findings"] == sum(document["findings"].values()) == len(findings(lake))
     assert "share_lock_expired" not in findings(lake)
     assert not are_old(open_lake(lake))
 
     done = process("marts", lake, "--cores", "1", "--json", timeout=HANGS_SECONDS)
     assert (done.returncode, done.stderr.decode().splitlines()) == (0, ["starting Spark", "building the marts"])
-    told = json.loads(done.stdout)
-    assert list(told) == ["lake", "marts", "findings", "seconds"]
-    assert told["marts"]["findings"] == sum(told["findings"].values()) == len(findings(lake))
+    document = json.loads(done.stdout)
+    assert list(document) == ["lake", "marts", "findings", "seconds"]
+    assert document["marts"]["findings"] == sum(document["findings"].values()) == len(findings(lake))
     assert "share_lock_expired" in findings(lake)
 
 

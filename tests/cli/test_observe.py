@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from kafkascope.cli.live.observe_run import POLLS_UNTIL_WELL, Asked, _Run
+from kafkascope.cli.live.observe_run import POLLS_UNTIL_WELL, ObserveOptions, _Run
 from kafkascope.client.observe.observer import FailedCall, Poll
 from kafkascope.lake.home import open_lake
 from kafkascope.lake.read.visible_rows import dataset
@@ -30,8 +30,8 @@ WAIT_SECONDS = 120.0
 
 
 def rows(lake: Path, name: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = dataset(open_lake(str(lake)), name).to_table().to_pylist()
-    return found
+    table: list[dict[str, Any]] = dataset(open_lake(str(lake)), name).to_table().to_pylist()
+    return table
 
 
 @pytest.mark.parametrize(
@@ -56,8 +56,8 @@ def test_an_empty_lake_is_not_this_folder(cli: Cli) -> None:
 
 def test_what_goes_wrong_is_said_once_until_it_was_well_for_long(capsys: pytest.CaptureFixture[str]) -> None:
     nothing = SimpleNamespace(exchanges=0, commits=0)
-    asked = Asked("lake", 1, None, False, (), 1)
-    run = _Run(asked, cast("Any", None), cast("Any", SimpleNamespace(totals=nothing)), cast("Any", None))
+    options = ObserveOptions("lake", 1, None, False, (), 1)
+    run = _Run(options, cast("Any", None), cast("Any", SimpleNamespace(totals=nothing)), cast("Any", None))
 
     def say(*details: str) -> str:
         run.polled += 1
@@ -80,10 +80,10 @@ def test_a_cluster_that_is_not_there_exits_with_4_and_leaves_no_lake(cli: Cli, t
 
 def test_one_poll_lands_in_the_tables_of_ingest(cluster: "Lab", cli: Cli, tmp_path: Path) -> None:
     lake = tmp_path / "lake"
-    told = json.loads(cli.out("observe", cluster.bootstrap, "--lake", str(lake), "--once", "--json"))
-    assert (told["polls"], told["commits"], told["unanswered"], told["quarantined"]) == (1, 1, 0, 0)
+    document = json.loads(cli.out("observe", cluster.bootstrap, "--lake", str(lake), "--once", "--json"))
+    assert (document["polls"], document["commits"], document["unanswered"], document["quarantined"]) == (1, 1, 0, 0)
     exchanges = rows(lake, "exchanges")
-    assert len(exchanges) == told["exchanges"] == told["rows"]["exchanges"]
+    assert len(exchanges) == document["exchanges"] == document["rows"]["exchanges"]
     assert {row["status"] for row in exchanges} == {"answered"}
     assert {"DescribeQuorum", "ListGroups", "Metadata", "ApiVersions"} <= {row["api"] for row in exchanges}
     assert {row["client_software"] for row in exchanges if row["api"] != "ApiVersions"} == {
@@ -115,7 +115,7 @@ async def handler(peer):
         request = await peer.request()
 async def main():
     async with serving(handler) as address:
-        asked = Asked(sys.argv[1], 10**9, None, True, (), 10**9)
+        asked = ObserveOptions(sys.argv[1], 10**9, None, True, (), 10**9)
         totals, _ = await _observe(Settings((address,), timeout=1000.0), asked)
         print(totals["unanswered"], totals["commits"], totals["exchanges"] > 1)
 asyncio.run(main())
@@ -138,8 +138,8 @@ def test_no_jvm_and_no_spark_are_loaded(cluster: "Lab", tmp_path: Path) -> None:
         " print(code, 'pyspark' in sys.modules, 'py4j' in sys.modules)"
     )
     arguments = ["observe", cluster.bootstrap, "--lake", str(tmp_path / "lake"), "--once"]
-    said = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=True)
-    assert said.stdout.splitlines()[-1] == "0 False False"
+    process = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=True)
+    assert process.stdout.splitlines()[-1] == "0 False False"
 
 
 @contextmanager

@@ -17,16 +17,16 @@ from tests.support.cli import Cli, is_one_line_error
 def test_the_schema_is_one_and_holds_what_is_printed(cluster: Cluster, cli: Cli) -> None:
     schema = json.loads(cli.out("probe", "--schema"))
     jsonschema.Draft202012Validator.check_schema(schema)
-    found = json.loads(cli.out("probe", cluster.bootstrap, "--api", "DescribeQuorum", "--api", "55", "--json"))
-    jsonschema.validate(found, schema)
-    assert [(proof["api"], proof["version"]) for proof in found["proofs"]] == [
+    document = json.loads(cli.out("probe", cluster.bootstrap, "--api", "DescribeQuorum", "--api", "55", "--json"))
+    jsonschema.validate(document, schema)
+    assert [(proof["api"], proof["version"]) for proof in document["proofs"]] == [
         ("DescribeQuorum", 0),
         ("DescribeQuorum", 1),
         ("DescribeQuorum", 2),
     ]
-    found["proofs"][0]["state"] = "maybe"
+    document["proofs"][0]["state"] = "maybe"
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(found, schema)
+        jsonschema.validate(document, schema)
 
 
 def test_text_counts_what_was_proven_and_says_why_the_rest_was_not(cluster: Cluster, cli: Cli) -> None:
@@ -62,9 +62,9 @@ def test_an_empty_cluster_stays_empty_without_the_word_and_takes_every_example_w
     version: str, release: str, cli: Cli, record_property: Callable[[str, object], None]
 ) -> None:
     with Cluster(release=version) as running:
-        asked = ("FindCoordinator", '{"keyType": 1, "coordinatorKeys": ["t"]}')
+        call = ("FindCoordinator", '{"keyType": 1, "coordinatorKeys": ["t"]}')
         about = ("DescribeTransactions", '{"transactionalIds": ["t"]}')
-        for request in (asked, about):
+        for request in (call, about):
             answer = cli("call", running.bootstrap, *request)
             assert (answer.code, is_one_line_error(answer.err)) == (2, True)
             assert "would create the topic __transaction_state, which this cluster does not have yet" in answer.err
@@ -74,9 +74,9 @@ def test_an_empty_cluster_stays_empty_without_the_word_and_takes_every_example_w
         assert cli("call", running.bootstrap, *about).code == 1
         controller = running.nodes[1].place.address(CONTROLLER[0])
         controlling = json.loads(cli.out("probe", controller, "--bootstrap-controller", "--json"))
-    for what, found in {"reading": reading, "--write": writing, "controller": controlling}.items():
-        counts = found["counts"]
-        assert found["releases"] == [release]
+    for what, document in {"reading": reading, "--write": writing, "controller": controlling}.items():
+        counts = document["counts"]
+        assert document["releases"] == [release]
         assert (counts["failed"], counts["unknown"], counts["examplesRefused"]) == (0, 0, 0)
         record_property(
             "measured",
@@ -94,12 +94,12 @@ def test_half_the_rights_prove_as_much(secured_cluster: Cluster, cli: Cli, tmp_p
     (tmp_path / "password").write_text(SECURED_USERS["bob"])
     login = ("--sasl-mechanism", "SCRAM-SHA-256", "--username", "bob", "--password-file", f"{tmp_path}/password")
     address = secured_cluster.addresses(SASL)
-    found = json.loads(cli.out("probe", address, *login, "--json"))
-    assert (found["counts"]["failed"], found["counts"]["examplesRefused"]) == (0, 0)
-    seen = {error["error"] for proof in found["proofs"] for error in proof["errors"]}
+    document = json.loads(cli.out("probe", address, *login, "--json"))
+    assert (document["counts"]["failed"], document["counts"]["examplesRefused"]) == (0, 0)
+    seen = {error["error"] for proof in document["proofs"] for error in proof["errors"]}
     assert {"TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED"} <= seen
     # a login would begin anew
-    assert {proof["state"] for proof in found["proofs"] if proof["api"].startswith("Sasl")} == {"not sent"}
+    assert {proof["state"] for proof in document["proofs"] if proof["api"].startswith("Sasl")} == {"not sent"}
     answer = cli("call", address, "DescribeQuorum", *login)
     assert (answer.code, answer.err) == (1, "")
     assert "errorCode is CLUSTER_AUTHORIZATION_FAILED (31)." in answer.out

@@ -17,6 +17,7 @@ from kafkascope.codec.frame import encode_frame
 from kafkascope.codec.records.record_data import encode_records
 from kafkascope.codec.records.record_types import Record, new_batch
 from kafkascope.errors import UsageError
+from kafkascope.extras import need_extras
 from tests.captures import HERE
 from tests.support.cli import COMMAND, Cli, hear_interrupts, is_one_line_error, process
 from tests.support.packet_build import Talk, merged, pcap
@@ -78,9 +79,9 @@ def read_json(cli: Cli, *arguments: str) -> list[dict[str, Any]]:
 
 
 def test_a_line_an_exchange_in_the_order_of_requests(cli: Cli, recorded: str) -> None:
-    found = cli("read", recorded)
-    assert found.code == 0
-    day, *lines = found.out.splitlines()
+    result = cli("read", recorded)
+    assert result.code == 0
+    day, *lines = result.out.splitlines()
     assert re.fullmatch("2023-11-14 UTC +client +→ broker +API +latency +request response", day)
     assert len(lines) == 9
     times = [line.split()[1] for line in lines]
@@ -107,11 +108,11 @@ def test_colours_on_demand_and_none_in_a_pipe(cli: Cli, recorded: str) -> None:
 
 
 def test_json_lines_have_the_columns_of_exchanges(cli: Cli, recorded: str) -> None:
-    found = read_json(cli, recorded)
-    assert len(found) == 9
-    assert {tuple(row) for row in found} == {tuple(SCHEMA.names)}
-    assert all(re.fullmatch(r"2023-11-14T22:13:2\d\.\d{6}Z", row["request_at"]) for row in found)
-    assert {row["client_software"] for row in found if row["client_id"] == "app"} == {"librdkafka 2.16.1"}
+    exchanges = read_json(cli, recorded)
+    assert len(exchanges) == 9
+    assert {tuple(row) for row in exchanges} == {tuple(SCHEMA.names)}
+    assert all(re.fullmatch(r"2023-11-14T22:13:2\d\.\d{6}Z", row["request_at"]) for row in exchanges)
+    assert {row["client_software"] for row in exchanges if row["client_id"] == "app"} == {"librdkafka 2.16.1"}
 
 
 @pytest.mark.parametrize(
@@ -140,21 +141,21 @@ def test_filters_let_through_what_they_say(cli: Cli, recorded: str, arguments: l
 
 
 def test_slow_leaves_long_polls_out(cli: Cli, recorded: str) -> None:
-    found = read_json(cli, recorded, "--slow", "100ms")
-    assert [row["correlation_id"] for row in found] == [5]
+    exchanges = read_json(cli, recorded, "--slow", "100ms")
+    assert [row["correlation_id"] for row in exchanges] == [5]
     assert [row["api"] for row in read_json(cli, recorded, "--where", "latency_us >= 100ms")] == ["Fetch", "Heartbeat"]
 
 
 def test_between_takes_the_first_moment_and_leaves_the_last(cli: Cli, recorded: str) -> None:
     times = [row["request_at"] for row in read_json(cli, recorded)]
-    found = read_json(cli, recorded, "--between", times[2], times[5])
-    assert [row["request_at"] for row in found] == times[2:5]
+    exchanges = read_json(cli, recorded, "--between", times[2], times[5])
+    assert [row["request_at"] for row in exchanges] == times[2:5]
 
 
 def test_nothing_let_through_exits_with_1_and_says_so(cli: Cli, recorded: str) -> None:
-    found = cli("read", recorded, "--topic", "nope")
-    assert (found.code, found.out) == (1, "")
-    assert "9 exchanges in 0.7 s, 0 shown" in found.err
+    result = cli("read", recorded, "--topic", "nope")
+    assert (result.code, result.out) == (1, "")
+    assert "9 exchanges in 0.7 s, 0 shown" in result.err
 
 
 WHERE = [
@@ -187,7 +188,7 @@ def test_where_picks_rows(cli: Cli, recorded: str, expression: str, count: int) 
 
 
 @pytest.mark.parametrize(
-    ("expression", "said"),
+    ("expression", "message"),
     [
         ("", "--where is empty"),
         ("nope == 1", "no column is called nope; there are exchange_id"),
@@ -214,10 +215,10 @@ def test_where_picks_rows(cli: Cli, recorded: str, expression: str, count: int) 
         ("not " * 60 + "long_poll", "more than 50 levels"),
     ],
 )
-def test_where_says_what_is_wrong_and_where(cli: Cli, recorded: str, expression: str, said: str) -> None:
-    found = cli("read", recorded, "--where", expression)
-    assert (found.code, found.out) == (2, "")
-    assert is_one_line_error(found.err) and said in found.err, found.err
+def test_where_says_what_is_wrong_and_where(cli: Cli, recorded: str, expression: str, message: str) -> None:
+    result = cli("read", recorded, "--where", expression)
+    assert (result.code, result.out) == (2, "")
+    assert is_one_line_error(result.err) and message in result.err, result.err
 
 
 def exchange_id(cli: Cli, recorded: str, api: str) -> str:
@@ -248,8 +249,8 @@ def test_the_start_of_an_id_is_enough_where_it_is_the_only_one(cli: Cli, recorde
 def test_an_ambiguous_start_is_refused(cli: Cli, recorded: str) -> None:
     starts = [row["exchange_id"][0] for row in read_json(cli, recorded)]
     twice = next(start for start in starts if starts.count(start) > 1)
-    found = cli("read", recorded, "--exchange", twice)
-    assert found.code == 2 and f"{starts.count(twice)} exchanges" in found.err
+    result = cli("read", recorded, "--exchange", twice)
+    assert result.code == 2 and f"{starts.count(twice)} exchanges" in result.err
 
 
 def every_way(cli: Cli, recorded: str, api: str, *more: str) -> str:
@@ -285,8 +286,8 @@ def test_records_of_the_metadata_log_are_never_shown(cli: Cli, tmp_path: Path) -
     batch = encode_records([new_batch([Record(0, 0, None, SECRET.encode())])])
     talk = consumer()
     topics = [{"topicId": UUID(int=1), "partitions": [{"partition": 0}]}]
-    told = [{"topicId": UUID(int=1), "partitions": [{"partitionIndex": 0, "records": batch}]}]
-    talk.say(0, ask(9, "Fetch", 16, "raft", topics=topics)).say(1, answer(9, "Fetch", 16, responses=told))
+    fetched = [{"topicId": UUID(int=1), "partitions": [{"partitionIndex": 0, "records": batch}]}]
+    talk.say(0, ask(9, "Fetch", 16, "raft", topics=topics)).say(1, answer(9, "Fetch", 16, responses=fetched))
     path.write_bytes(pcap(talk.packets))
     name = str(read_json(cli, str(path), "--client", "raft")[0]["exchange_id"])
     for more in ([], ["--json"]):
@@ -300,8 +301,10 @@ def test_values_of_settings_are_never_shown(cli: Cli, tmp_path: Path) -> None:
     resources = [{"resourceType": 4, "resourceName": "1", "configs": [{"name": "ssl.key", "value": SECRET}]}]
     inner = ask(3, "IncrementalAlterConfigs", 1, "admin", resources=resources)
     talk = consumer().say(0, inner).say(1, answer(3, "IncrementalAlterConfigs", 1))
-    told = {"requestData": inner[4:], "requestPrincipal": b"", "clientHostAddress": b""}
-    talk.say(0, ask(4, "Envelope", 0, "1", **told)).say(1, answer(4, "Envelope", 0, responseData=None, errorCode=31))
+    envelope = {"requestData": inner[4:], "requestPrincipal": b"", "clientHostAddress": b""}
+    talk.say(0, ask(4, "Envelope", 0, "1", **envelope)).say(
+        1, answer(4, "Envelope", 0, responseData=None, errorCode=31)
+    )
     path.write_bytes(pcap(talk.packets))
     for api in ("IncrementalAlterConfigs", "Envelope"):
         shown = every_way(cli, str(path), api, "--records", "--full")
@@ -311,24 +314,24 @@ def test_values_of_settings_are_never_shown(cli: Cli, tmp_path: Path) -> None:
 
 def test_one_exchange_as_json_has_its_columns_and_both_bodies(cli: Cli, recorded: str) -> None:
     name = exchange_id(cli, recorded, "Heartbeat")
-    told = json.loads(cli.out("read", recorded, "--exchange", name, "--json"))
-    assert told["exchange_id"] == name
-    assert told["request"] == {"groupId": "readers", "generationId": 7, "memberId": "m-1", "groupInstanceId": None}
-    assert told["response"] == {"throttleTimeMs": 0, "errorCode": 0}
+    document = json.loads(cli.out("read", recorded, "--exchange", name, "--json"))
+    assert document["exchange_id"] == name
+    assert document["request"] == {"groupId": "readers", "generationId": 7, "memberId": "m-1", "groupInstanceId": None}
+    assert document["response"] == {"throttleTimeMs": 0, "errorCode": 0}
 
 
 def test_stats_count_by_api_client_and_connection(cli: Cli, recorded: str) -> None:
-    told = json.loads(cli("read", recorded, "--stats", "--json").out)
-    beats = next(row for row in told["apis"] if row["api"] == "Heartbeat")
+    document = json.loads(cli("read", recorded, "--stats", "--json").out)
+    beats = next(row for row in document["apis"] if row["api"] == "Heartbeat")
     assert (beats["calls"], beats["errors"], beats["unanswered"], beats["long_poll"]) == (3, 1, 0, False)
     assert beats["slowest_us"] == 151_000
     assert abs(beats["p99_us"] - 151_000) <= 1510 and abs(beats["p50_us"] - 1000) <= 10
     assert beats["request_bytes"] == 3 * 37
-    assert {row["client_id"]: row["calls"] for row in told["clients"]} == {"app": 6, "billing": 3}
-    app = next(row for row in told["clients"] if row["client_id"] == "app")
+    assert {row["client_id"]: row["calls"] for row in document["clients"]} == {"app": 6, "billing": 3}
+    app = next(row for row in document["clients"] if row["client_id"] == "app")
     assert app["slowest_us"] == 151_000, "a long poll is not slow"
-    assert len(told["connections"]) == 2
-    assert told["errors"] == [{"api": "Heartbeat", "error": "UNKNOWN_MEMBER_ID", "count": 1}]
+    assert len(document["connections"]) == 2
+    assert document["errors"] == [{"api": "Heartbeat", "error": "UNKNOWN_MEMBER_ID", "count": 1}]
 
 
 def test_stats_as_tables_have_the_same(cli: Cli, recorded: str) -> None:
@@ -339,8 +342,8 @@ def test_stats_as_tables_have_the_same(cli: Cli, recorded: str) -> None:
 
 
 def test_the_account_goes_to_stderr(cli: Cli, recorded: str) -> None:
-    found = cli("read", recorded)
-    assert re.fullmatch(r"\d+ packets read: 9 exchanges in 0\.7 s\n", found.err), found.err
+    result = cli("read", recorded)
+    assert re.fullmatch(r"\d+ packets read: 9 exchanges in 0\.7 s\n", result.err), result.err
 
 
 def test_bad_input_is_one_line_with_its_exit_code(cli: Cli, tmp_path: Path) -> None:
@@ -349,27 +352,27 @@ def test_bad_input_is_one_line_with_its_exit_code(cli: Cli, tmp_path: Path) -> N
     text.write_text("hello\n")
     cut = tmp_path / "cut.pcap"
     cut.write_bytes(pcap([])[:10])
-    for path, code, said in (
+    for path, code, message in (
         (empty, 3, "is empty"),
         (text, 3, "it is text without a line of a broker's request log"),
         (tmp_path, 3, "is a directory"),
         (tmp_path / "nowhere", 3, "no such file"),
         (cut, 3, "cut.pcap"),
     ):
-        found = cli("read", str(path))
-        assert (found.code, found.out) == (code, ""), path
-        assert is_one_line_error(found.err) and said in found.err, found.err
+        result = cli("read", str(path))
+        assert (result.code, result.out) == (code, ""), path
+        assert is_one_line_error(result.err) and message in result.err, result.err
 
 
 def test_a_capture_without_kafka_says_what_it_has(cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "a.pcap"
     hello = bytes.fromhex("16030100c8010000c40303") + bytes(194)
     path.write_bytes(pcap(Talk().open().say(0, hello).say(1, hello).close().packets))
-    found = cli("read", str(path))
-    assert (found.code, found.out) == (1, "")
-    assert is_one_line_error(found.err)
-    assert "no Kafka in it (1 TLS of 1 connection)" in found.err
-    assert "kafka.request.logger" in found.err
+    result = cli("read", str(path))
+    assert (result.code, result.out) == (1, "")
+    assert is_one_line_error(result.err)
+    assert "no Kafka in it (1 TLS of 1 connection)" in result.err
+    assert "kafka.request.logger" in result.err
     path.write_bytes(pcap([]))
     assert cli("read", str(path)).code == 1
 
@@ -379,14 +382,14 @@ def test_much_tls_beside_kafka_is_told_with_what_to_do(cli: Cli, tmp_path: Path)
     hello = bytes.fromhex("16030100c8010000c40303") + bytes(194)
     tls = Talk(client=("10.0.0.9", 41_000), server=("10.0.0.1", 9093)).open().say(0, hello).say(1, hello)
     path.write_bytes(pcap(merged([consumer(), tls])))
-    found = cli("read", str(path))
-    assert found.code == 0
-    assert "left alone: 1 connection TLS (410 B)" in found.err
-    assert "Record on a plain listener, or give the broker's request log instead" in found.err
+    result = cli("read", str(path))
+    assert result.code == 0
+    assert "left alone: 1 connection TLS (410 B)" in result.err
+    assert "Record on a plain listener, or give the broker's request log instead" in result.err
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["--slow", "soon"], "'soon' is no duration"),
         (["--between", "noon", "-"], "'noon' is no time"),
@@ -396,23 +399,21 @@ def test_much_tls_beside_kafka_is_told_with_what_to_do(cli: Cli, tmp_path: Path)
         (["--port", "x"], "not a valid integer"),
     ],
 )
-def test_wrong_use_is_told_before_anything_is_read(cli: Cli, arguments: list[str], said: str) -> None:
-    found = cli("read", "/nowhere", *arguments)
-    assert found.code == 2 and is_one_line_error(found.err) and said in found.err, found.err
+def test_wrong_use_is_told_before_anything_is_read(cli: Cli, arguments: list[str], message: str) -> None:
+    result = cli("read", "/nowhere", *arguments)
+    assert result.code == 2 and is_one_line_error(result.err) and message in result.err, result.err
 
 
 def test_names_that_do_not_exist_are_not_found(cli: Cli) -> None:
-    for arguments, said in ((["--api", "Fetsh"], "did you mean Fetch"), (["--error", "NOPE"], "no error is called")):
-        found = cli("read", "/nowhere", *arguments)
-        assert found.code == 1 and said in found.err
+    for arguments, message in ((["--api", "Fetsh"], "did you mean Fetch"), (["--error", "NOPE"], "no error is called")):
+        result = cli("read", "/nowhere", *arguments)
+        assert result.code == 1 and message in result.err
 
 
 def test_a_missing_extra_is_named_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    from kafkascope.cli.commands.read import need_columns
-
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(UsageError, match=r"^read needs pyarrow: pip install 'kafkascope\[columns\]'$"):
-        need_columns()
+        need_extras("read", "columns")
 
 
 def test_names_from_the_wire_do_not_steer_the_terminal(cli: Cli, tmp_path: Path) -> None:
@@ -462,10 +463,10 @@ def test_follow_shows_what_is_added_until_interrupted(tmp_path: Path, recorded: 
 
 def test_a_request_log_is_read_like_a_capture(cli: Cli) -> None:
     path = str(HERE / "share" / "request-1.log.xz")
-    found = cli("read", path, "--api", "ShareFetch")
-    assert found.code == 0
-    assert all("ShareFetch v" in line for line in found.out.splitlines()[1:])
-    assert "log lines read" in found.err
+    result = cli("read", path, "--api", "ShareFetch")
+    assert result.code == 0
+    assert all("ShareFetch v" in line for line in result.out.splitlines()[1:])
+    assert "log lines read" in result.err
 
 
 def test_a_body_that_is_not_its_message_says_where(cli: Cli, tmp_path: Path) -> None:
@@ -481,7 +482,7 @@ def test_a_body_that_is_not_its_message_says_where(cli: Cli, tmp_path: Path) -> 
     _, _, metadata, envelope = cli("read", str(path)).out.splitlines()
     assert re.search(r"cannot be read: MetadataResponse v8.* \(offset \d+\)", metadata)
     assert re.search(r"cannot be read: HeartbeatRequest v3.* \(offset \d+\)", envelope)
-    for line, said in ((metadata, "MetadataResponse v8"), (envelope, "HeartbeatRequest v3")):
+    for line, message in ((metadata, "MetadataResponse v8"), (envelope, "HeartbeatRequest v3")):
         whole = cli("read", str(path), "--exchange", line.split()[0]).out
-        assert f"cannot be read: {said}" in " ".join(whole.split())
+        assert f"cannot be read: {message}" in " ".join(whole.split())
         assert PRIVATE not in line

@@ -66,16 +66,16 @@ REFUSED: list[tuple[str, bytes, str]] = [
 
 
 @ways
-@pytest.mark.parametrize(("content", "said"), [case[1:] for case in REFUSED], ids=[case[0] for case in REFUSED])
+@pytest.mark.parametrize(("content", "message"), [case[1:] for case in REFUSED], ids=[case[0] for case in REFUSED])
 def test_what_is_no_recording_is_refused_with_3(
-    cli: Cli, tmp_path: Path, content: bytes, said: str, way: list[str]
+    cli: Cli, tmp_path: Path, content: bytes, message: str, way: list[str]
 ) -> None:
     path = tmp_path / "a.pcap"
     path.write_bytes(content)
-    found = cli("read", str(path), *way)
-    assert (found.code, found.out) == (3, ""), found
-    assert is_one_line_error(found.err), found.err
-    assert str(path) in found.err and said in found.err, found.err
+    result = cli("read", str(path), *way)
+    assert (result.code, result.out) == (3, ""), result
+    assert is_one_line_error(result.err), result.err
+    assert str(path) in result.err and message in result.err, result.err
     piped = cli("read", "-", *way, stdin=content)
     assert (piped.code, piped.out) == (3, "")
     assert is_one_line_error(piped.err) and "standard input" in piped.err, piped.err
@@ -83,10 +83,10 @@ def test_what_is_no_recording_is_refused_with_3(
 
 @ways
 def test_what_cannot_be_opened_is_refused_with_3(cli: Cli, tmp_path: Path, way: list[str]) -> None:
-    for path, said in ((tmp_path, "is a directory; a recording is a file"), (tmp_path / "no", "no such file")):
-        found = cli("read", str(path), *way)
-        assert (found.code, found.out) == (3, "")
-        assert is_one_line_error(found.err) and said in found.err and str(path) in found.err
+    for path, message in ((tmp_path, "is a directory; a recording is a file"), (tmp_path / "no", "no such file")):
+        result = cli("read", str(path), *way)
+        assert (result.code, result.out) == (3, "")
+        assert is_one_line_error(result.err) and message in result.err and str(path) in result.err
 
 
 def test_a_file_without_permission_is_refused_with_3(cli: Cli, tmp_path: Path) -> None:
@@ -98,12 +98,12 @@ def test_a_file_without_permission_is_refused_with_3(cli: Cli, tmp_path: Path) -
     if root:
         os.seteuid(65534)  # root may read everything: be nobody
     try:
-        found = cli("read", str(path))
+        result = cli("read", str(path))
     finally:
         if root:
             os.seteuid(0)
-    assert (found.code, found.out) == (3, "")
-    assert is_one_line_error(found.err) and f"{path}: permission denied" in found.err
+    assert (result.code, result.out) == (3, "")
+    assert is_one_line_error(result.err) and f"{path}: permission denied" in result.err
 
 
 ABSURD = struct.pack("<IIII", 1_700_000_000, 0, 0x7FFF_FFFF, 0x7FFF_FFFF)
@@ -119,10 +119,10 @@ def test_every_packet_around_an_absurd_record_is_kept(
 ) -> None:
     path = tmp_path / "a.pcap"
     path.write_bytes(pcap(PACKETS[:at]) + junk + records(PACKETS[at:]))
-    found = cli("read", str(path), *way)
-    assert found.code == 0
-    assert count_of(found, way) == EXCHANGES
-    start, *rest = found.err.splitlines()
+    result = cli("read", str(path), *way)
+    assert result.code == 0
+    assert count_of(result, way) == EXCHANGES
+    start, *rest = result.err.splitlines()
     assert start.startswith(f"{len(PACKETS)} packets read: {EXCHANGES} exchanges")
     place = f"{len(pcap(PACKETS[:at])):,}"
     (line,) = rest
@@ -139,11 +139,11 @@ def test_every_packet_of_a_pcapng_with_lying_blocks_is_kept(
     lying = BLOCKS[at][:4] + struct.pack("<I", length) + BLOCKS[at][8:]
     before = section() + interface() + b"".join(BLOCKS[:at])
     path.write_bytes(before + lying + b"".join(BLOCKS[at + 1 :]))
-    found = cli("read", str(path), *way)
-    assert found.code == 0
-    assert count_of(found, way) == EXCHANGES
-    assert found.err.startswith(f"{len(PACKETS)} packets read: ")
-    assert f"  broken block at byte {len(before):,}: the length in front of it is wrong\n" in found.err
+    result = cli("read", str(path), *way)
+    assert result.code == 0
+    assert count_of(result, way) == EXCHANGES
+    assert result.err.startswith(f"{len(PACKETS)} packets read: ")
+    assert f"  broken block at byte {len(before):,}: the length in front of it is wrong\n" in result.err
 
 
 @pytest.mark.parametrize("what", ["section", "interface"])
@@ -153,9 +153,9 @@ def test_a_pcapng_whose_first_blocks_lie_is_read(cli: Cli, tmp_path: Path, what:
     at = 4 if what == "section" else len(section()) + 4
     raw[at : at + 4] = b"\xff\xff\xff\x7f"
     path.write_bytes(raw)
-    found = cli("read", str(path), "--json")
-    assert (found.code, len(found.out.splitlines())) == (0, EXCHANGES)
-    assert f"broken block at byte {at - 4}" in found.err
+    result = cli("read", str(path), "--json")
+    assert (result.code, len(result.out.splitlines())) == (0, EXCHANGES)
+    assert f"broken block at byte {at - 4}" in result.err
 
 
 PACK: dict[str, Callable[[bytes], bytes]] = {
@@ -183,12 +183,12 @@ def test_what_lies_before_a_cut_or_broken_place_of_compressed_data_is_read(
         del data[middle:]
     path = tmp_path / "a"
     path.write_bytes(data)
-    found = cli("read", str(path), *way)
-    assert found.code == 0
-    assert count_of(found, way) == EXCHANGES
+    result = cli("read", str(path), *way)
+    assert result.code == 0
+    assert count_of(result, way) == EXCHANGES
     if not broken:
-        assert f": the {form} data is cut; copy it again" in found.err, found.err
-    assert found.err.count("\n") <= 3
+        assert f": the {form} data is cut; copy it again" in result.err, result.err
+    assert result.err.count("\n") <= 3
 
 
 def test_a_broken_place_of_compressed_data_is_told(cli: Cli, tmp_path: Path) -> None:
@@ -198,18 +198,18 @@ def test_a_broken_place_of_compressed_data_is_told(cli: Cli, tmp_path: Path) -> 
         data[len(data) // 2] ^= 0xFF
         path = tmp_path / form
         path.write_bytes(data)
-        found = cli("read", str(path))
-        assert found.code == 0
-        assert f"the {form} data is broken" in found.err, found.err
+        result = cli("read", str(path))
+        assert result.code == 0
+        assert f"the {form} data is broken" in result.err, result.err
 
 
 def test_a_request_log_whose_compressed_data_is_cut_says_so(cli: Cli) -> None:
     from tests.captures import HERE
 
     data = (HERE / "share" / "request-1.log.xz").read_bytes()
-    found = cli("read", "-", "--json", stdin=data[: len(data) // 2])
-    assert found.code == 0 and found.out
-    assert "compression: the xz data is cut" in found.err
+    result = cli("read", "-", "--json", stdin=data[: len(data) // 2])
+    assert result.code == 0 and result.out
+    assert "compression: the xz data is cut" in result.err
 
 
 def test_lz4_with_blocks_of_four_megabytes_is_known_for_what_it_holds(cli: Cli, tmp_path: Path) -> None:
@@ -220,8 +220,8 @@ def test_lz4_with_blocks_of_four_megabytes_is_known_for_what_it_holds(cli: Cli, 
     stored = b"".join(struct.pack("<I", 0x8000_0000 | len(block)) + block for block in blocks)
     path = tmp_path / "a.lz4"
     path.write_bytes(head + stored + bytes(4))
-    for given in (cli("read", str(path), "--json"), cli("read", "-", "--json", stdin=path.read_bytes())):
-        assert (given.code, len(given.out.splitlines())) == (0, EXCHANGES)
+    for result in (cli("read", str(path), "--json"), cli("read", "-", "--json", stdin=path.read_bytes())):
+        assert (result.code, len(result.out.splitlines())) == (0, EXCHANGES)
 
 
 NOTHING: list[tuple[str, bytes, str]] = [
@@ -248,16 +248,16 @@ NOTHING: list[tuple[str, bytes, str]] = [
 
 
 @ways
-@pytest.mark.parametrize(("content", "said"), [case[1:] for case in NOTHING], ids=[case[0] for case in NOTHING])
+@pytest.mark.parametrize(("content", "message"), [case[1:] for case in NOTHING], ids=[case[0] for case in NOTHING])
 def test_a_recording_without_kafka_says_what_it_is_with_1(
-    cli: Cli, tmp_path: Path, content: bytes, said: str, way: list[str]
+    cli: Cli, tmp_path: Path, content: bytes, message: str, way: list[str]
 ) -> None:
     path = tmp_path / "a.pcap"
     path.write_bytes(content)
-    found = cli("read", str(path), *way)
-    assert (found.code, found.out) == (1, ""), found
-    assert is_one_line_error(found.err), found.err
-    assert str(path) in found.err and said in found.err, found.err
+    result = cli("read", str(path), *way)
+    assert (result.code, result.out) == (1, ""), result
+    assert is_one_line_error(result.err), result.err
+    assert str(path) in result.err and message in result.err, result.err
 
 
 @ways
@@ -269,46 +269,46 @@ def test_the_others_are_read_where_one_of_several_files_is_bad(
     good.write_bytes(PLAIN)
     bad.write_bytes(content)
     for files in ([good, bad], [bad, good], [tmp_path / "nowhere", good]):
-        found = cli("read", *map(str, files), *way)
-        assert found.code == 3
-        errors = [line for line in found.err.splitlines() if line.startswith("kafkascope: ")]
+        result = cli("read", *map(str, files), *way)
+        assert result.code == 3
+        errors = [line for line in result.err.splitlines() if line.startswith("kafkascope: ")]
         assert len(errors) == 1 and str(files[0] if files[0] != good else bad) in errors[0]
-        assert count_of(Answer(0, found.out, found.err.replace(errors[0], "")), way) == EXCHANGES
+        assert count_of(Answer(0, result.out, result.err.replace(errors[0], "")), way) == EXCHANGES
 
 
 def test_an_exchange_is_found_beside_a_bad_file(cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "a.pcap"
     path.write_bytes(PLAIN)
     name = json.loads(cli("read", str(path), "--json").out.splitlines()[0])["exchange_id"]
-    found = cli("read", str(tmp_path), str(path), "--exchange", name)
-    assert found.code == 3 and name in found.out
-    assert is_one_line_error(found.err) and "is a directory" in found.err
+    result = cli("read", str(tmp_path), str(path), "--exchange", name)
+    assert result.code == 3 and name in result.out
+    assert is_one_line_error(result.err) and "is a directory" in result.err
 
 
 def test_an_id_that_is_not_there_may_be_in_a_file_that_cannot_be_read(cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "a.pcap"
     path.write_bytes(PLAIN)
     for files in ([tmp_path, path], [tmp_path, tmp_path / "nowhere"]):
-        found = cli("read", *map(str, files), "--exchange", "f" * 24)
-        assert (found.code, found.out) == (3, "")
-        assert "is a directory" in found.err.splitlines()[0]
-        assert "no exchange has an id that starts with ffff" in found.err.splitlines()[-1]
+        result = cli("read", *map(str, files), "--exchange", "f" * 24)
+        assert (result.code, result.out) == (3, "")
+        assert "is a directory" in result.err.splitlines()[0]
+        assert "no exchange has an id that starts with ffff" in result.err.splitlines()[-1]
 
 
 def test_several_files_that_are_all_bad_have_a_line_each(cli: Cli, tmp_path: Path) -> None:
-    found = cli("read", str(tmp_path / "no"), str(tmp_path))
-    assert (found.code, found.out) == (3, "")
-    assert [line.split(": ")[0] for line in found.err.splitlines()] == ["kafkascope"] * 2
+    result = cli("read", str(tmp_path / "no"), str(tmp_path))
+    assert (result.code, result.out) == (3, "")
+    assert [line.split(": ")[0] for line in result.err.splitlines()] == ["kafkascope"] * 2
 
 
 def test_problems_of_several_files_name_theirs(cli: Cli, tmp_path: Path) -> None:
     good, cut = tmp_path / "good.pcap", tmp_path / "cut.pcap"
     good.write_bytes(PLAIN)
     cut.write_bytes(PLAIN[:-10])
-    found = cli("read", str(good), str(cut))
-    assert found.code == 0
-    assert f" of {cut}: the file ends inside a record" in found.err
-    assert "of 2 files read" in found.err
+    result = cli("read", str(good), str(cut))
+    assert result.code == 0
+    assert f" of {cut}: the file ends inside a record" in result.err
+    assert "of 2 files read" in result.err
 
 
 @pytest.mark.parametrize("form", ["plain", "gzip", "xz"])
@@ -318,15 +318,15 @@ def test_following_is_advised_for_plain_files_alone(cli: Cli, tmp_path: Path, fo
     for data in (pack(PLAIN[:-10]), pack(LONG)[: len(pack(LONG)) * 3 // 4]):
         path = tmp_path / "a"
         path.write_bytes(data)
-        found = cli("read", str(path))
-        assert found.code == 0 and "cut at byte" in found.err
-        assert ("--follow waits for the rest" in found.err) == (form == "plain"), found.err
+        result = cli("read", str(path))
+        assert result.code == 0 and "cut at byte" in result.err
+        assert ("--follow waits for the rest" in result.err) == (form == "plain"), result.err
         piped = process("read", "-", stdin=data)
         assert piped.returncode == 0 and b"cut at byte" in piped.stderr and b"--follow" not in piped.stderr
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["--between", "noon", "-"], "--between: 'noon' is no time; say 2026-11-15T09:30:00, or - for an open end"),
         (["--between", "-", "2026-13-40"], "'2026-13-40' is no time"),
@@ -338,19 +338,19 @@ def test_following_is_advised_for_plain_files_alone(cli: Cli, tmp_path: Path, fo
         (["--where", "api = 'x'"], "= is written == (character 5)"),
     ],
 )  # fmt: skip
-def test_wrong_use_is_one_line_with_2(cli: Cli, tmp_path: Path, arguments: list[str], said: str) -> None:
+def test_wrong_use_is_one_line_with_2(cli: Cli, tmp_path: Path, arguments: list[str], message: str) -> None:
     path = tmp_path / "a.pcap"
     path.write_bytes(PLAIN)
-    found = cli("read", str(path), *arguments)
-    assert (found.code, found.out) == (2, "")
-    assert is_one_line_error(found.err) and said in found.err, found.err
+    result = cli("read", str(path), *arguments)
+    assert (result.code, result.out) == (2, "")
+    assert is_one_line_error(result.err) and message in result.err, result.err
 
 
 def test_an_empty_pipe_is_refused_with_3() -> None:
     done = process("read", "-")
     assert (done.returncode, done.stdout) == (3, b"")
-    said = "kafkascope: standard input is empty; tcpdump needs -w - to write packets to a pipe\n"
-    assert done.stderr.decode() == said
+    message = "kafkascope: standard input is empty; tcpdump needs -w - to write packets to a pipe\n"
+    assert done.stderr.decode() == message
 
 
 def test_a_closed_standard_input_is_refused_with_3() -> None:

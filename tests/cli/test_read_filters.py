@@ -13,7 +13,7 @@ from tests.support.packet_build import Talk, merged, pcap
 GROUP, CLIENT = "proc[1]pro", "st[ab]"
 
 
-def told(number: int, client: str = "billing-1") -> dict[str, Any]:
+def exchange_fields(number: int, client: str = "billing-1") -> dict[str, Any]:
     """A request as a broker's log has it."""
     return {
         "requestHeader": {"requestApiKey": 12, "requestApiVersion": 4, "correlationId": number, "clientId": client},
@@ -74,7 +74,7 @@ def codes(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "found"),
+    ("expected", "ids"),
     [
         (["0"], [1, 2]),
         (["NONE"], [1, 2]),
@@ -86,13 +86,13 @@ def codes(tmp_path_factory: pytest.TempPathFactory) -> str:
         (["unknown-member-id"], [3]),
     ],
 )
-def test_an_error_is_one_of_an_answer(cli: Cli, codes: str, wanted: list[str], found: list[int]) -> None:
-    arguments = [argument for name in wanted for argument in ("--error", name)]
-    assert [row["correlation_id"] for row in read_json(cli, codes, *arguments)] == found
+def test_an_error_is_one_of_an_answer(cli: Cli, codes: str, expected: list[str], ids: list[int]) -> None:
+    arguments = [argument for name in expected for argument in ("--error", name)]
+    assert [row["correlation_id"] for row in read_json(cli, codes, *arguments)] == ids
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "message"),
     [
         (["--slow", "9" * 400 + "s"], 2, "--slow: the longest is 100 years"),
         (["--slow", "9" * 5_000 + "h"], 2, "--slow: the longest is 100 years"),
@@ -111,11 +111,11 @@ def test_an_error_is_one_of_an_answer(cli: Cli, codes: str, wanted: list[str], f
     ids=lambda value: " ".join(value)[:40] if isinstance(value, list) else "",
 )
 def test_an_odd_value_is_refused_in_one_short_line(
-    cli: Cli, codes: str, arguments: list[str], code: int, said: str
+    cli: Cli, codes: str, arguments: list[str], code: int, message: str
 ) -> None:
-    found = cli("read", codes, *arguments)
-    assert (found.code, found.out) == (code, "")
-    assert is_one_line_error(found.err) and said in found.err and len(found.err) < 250, found.err
+    result = cli("read", codes, *arguments)
+    assert (result.code, result.out) == (code, "")
+    assert is_one_line_error(result.err) and message in result.err and len(result.err) < 250, result.err
 
 
 @pytest.mark.parametrize("number", ["9223372036854775808", "99999999999999999999999", "9" * 5_000])
@@ -143,11 +143,11 @@ def test_an_error_that_the_catalog_does_not_know_is_asked_for_by_its_code(cli: C
 def test_of_exchanges_with_the_same_id_the_first_is_shown(cli: Cli, tmp_path: Path, digits: int) -> None:
     """A log that holds a line twice."""
     path = tmp_path / "a.log"
-    path.write_text(log_line(told(7)) * 3 + log_line(told(8)))
+    path.write_text(log_line(exchange_fields(7)) * 3 + log_line(exchange_fields(8)))
     same, _, _, other = (row["exchange_id"] for row in read_json(cli, str(path)))
     for name in (same, other):
-        found = cli("read", str(path), "--exchange", name[:digits])
-        assert (found.code, found.err) == (0, "") and name in found.out
+        result = cli("read", str(path), "--exchange", name[:digits])
+        assert (result.code, result.err) == (0, "") and name in result.out
     first = read_json(cli, str(path))[0]["packet"]
     assert f"line {first}\n" in cli("read", str(path), "--exchange", same[:digits], COLUMNS="200").out
 
@@ -167,9 +167,9 @@ def test_of_exchanges_with_the_same_id_the_first_is_shown(cli: Cli, tmp_path: Pa
     ids=lambda value: value[0],
 )
 def test_filters_beside_an_id_are_refused(cli: Cli, arguments: list[str]) -> None:
-    found = cli("read", "/nowhere", "--exchange", "00", *arguments)
-    said = f"--exchange finds one exchange by its id; {arguments[0]} does not go with it"
-    assert (found.code, found.err) == (2, f"kafkascope: {said}\n")
+    result = cli("read", "/nowhere", "--exchange", "00", *arguments)
+    message = f"--exchange finds one exchange by its id; {arguments[0]} does not go with it"
+    assert (result.code, result.err) == (2, f"kafkascope: {message}\n")
 
 
 def test_ports_go_with_an_id(cli: Cli, tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ HANGS_SECONDS = 120
 
 @dataclass(slots=True)
 class Live:
-    """A running `read`. `said` gives the next line of standard output, and waits for it."""
+    """A running `read`. `next_line` returns the next line of standard output, and waits for it."""
 
     child: "subprocess.Popen[bytes]"
 
@@ -34,7 +34,7 @@ class Live:
         self.child.stdin.write(data)
         self.child.stdin.flush()
 
-    def said(self) -> str:
+    def next_line(self) -> str:
         return self._line(self.child.stdout)
 
     def warned(self) -> str:
@@ -42,7 +42,7 @@ class Live:
 
     def correlation(self) -> int:
         """Of the next exchange, with --json."""
-        return int(json.loads(self.said())["correlation_id"])
+        return int(json.loads(self.next_line())["correlation_id"])
 
     def end(self) -> tuple[int, str, str]:
         """(exit code, what is left on standard output, on standard error) after the pipe is closed."""
@@ -142,17 +142,17 @@ def test_lines_for_people_come_as_soon_as_well() -> None:
     parts = as_pcap(exchanges(6))
     with live("-") as reading:
         reading.feed(parts[0])
-        assert "latency" in reading.said()
+        assert "latency" in reading.next_line()
         for _ in range(FIRST):
-            assert "Heartbeat v3" in reading.said()
+            assert "Heartbeat v3" in reading.next_line()
         for part in parts[1:]:
             reading.feed(part)
-            assert "Heartbeat v3" in reading.said()
+            assert "Heartbeat v3" in reading.next_line()
         assert reading.end()[0] == 0
 
 
 def log_line(number: int) -> bytes:
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "isForwarded": False,
         "requestHeader": {"requestApiKey": 12, "requestApiVersion": 3, "correlationId": number, "clientId": "app"},
         "request": {"groupId": "g", "generationId": 1, "memberId": "m", "groupInstanceId": None},
@@ -160,7 +160,7 @@ def log_line(number: int) -> bytes:
         "connection": "10.0.0.1:9092-10.0.0.7:40001-3-17",
         "totalTimeMs": 1.5,
     }
-    return f"[2026-11-15 09:30:{number:02},123] DEBUG Completed request:{json.dumps(told)} (kafka)\n".encode()
+    return f"[2026-11-15 09:30:{number:02},123] DEBUG Completed request:{json.dumps(fields)} (kafka)\n".encode()
 
 
 @pytest.mark.parametrize("follow", [[], ["--follow"]], ids=["", "follow"])
@@ -187,10 +187,10 @@ def append(path: Path, data: bytes) -> None:
 def test_a_growing_capture_is_followed_until_ctrl_c(tmp_path: Path, form: str, begins: str) -> None:
     path = tmp_path / "growing"
     first, *rest = FORMS[form](exchanges(6))
-    there = {"empty": 0, "cut in its header": 3, "whole": len(first)}[begins]
-    path.write_bytes(first[:there])
+    length = {"empty": 0, "cut in its header": 3, "whole": len(first)}[begins]
+    path.write_bytes(first[:length])
     with live(str(path), "--follow", "--json") as reading:
-        append(path, first[there:])
+        append(path, first[length:])
         assert [reading.correlation() for _ in range(FIRST)] == [0, 1, 2, 3]
         for number, part in enumerate(rest[:2]):
             append(path, part)
@@ -243,10 +243,10 @@ def test_a_capture_that_is_replaced_goes_on_with_the_same_connections(tmp_path: 
     path = tmp_path / "a.pcap"
     path.write_bytes(pcap(parts[0]))
     with live(str(path), "--follow", "--json") as reading:
-        first = [json.loads(reading.said()) for _ in range(FIRST)]
+        first = [json.loads(reading.next_line()) for _ in range(FIRST)]
         path.rename(tmp_path / "a.pcap.1")
         path.write_bytes(pcap(parts[1]))
-        second = json.loads(reading.said())
+        second = json.loads(reading.next_line())
         assert "was replaced" in reading.warned()
         assert reading.interrupt()[0] == 130
     assert second["correlation_id"] == FIRST
@@ -259,7 +259,7 @@ def test_what_takes_the_place_of_a_recording_and_is_none_ends_it(tmp_path: Path)
     path.write_bytes(pcap(exchanges(4)[0]))
     with live(str(path), "--follow", "--json") as reading:
         for _ in range(FIRST):
-            reading.said()
+            reading.next_line()
         other = tmp_path / "other"
         other.write_bytes(b"\x7fELF" + bytes(99))
         other.rename(path)
@@ -301,7 +301,7 @@ def test_a_second_ctrl_c_costs_neither_tables_nor_account(tmp_path: Path) -> Non
     log.write_bytes(b"".join(lines))
     with live(str(log), str(pipe), "--stats", "--json") as reading, pipe.open("wb"):
         reading.child.send_signal(signal.SIGINT)
-        begun = reading.said()
+        begun = reading.next_line()
         code, out, err = reading.interrupt()
     assert len(json.loads(begun + out)["connections"]) == 500
     assert (code, err) == (130, "500 log lines read: 500 exchanges in 59.0 s\n")

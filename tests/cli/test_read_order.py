@@ -29,7 +29,7 @@ def parts(folder: Path, *bounds: tuple[int, int]) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("bounds", "said"),
+    ("bounds", "misplaced"),
     [
         (((700, 1_500), (0, 700)), True),
         (((600, 1_500), (0, 800)), True),
@@ -39,12 +39,12 @@ def parts(folder: Path, *bounds: tuple[int, int]) -> list[str]:
     ],
 )
 def test_older_pipe_behind_a_newer_file_is_named(
-    bounds: tuple[tuple[int, int], ...], said: bool, tmp_path: Path, cli: Cli
+    bounds: tuple[tuple[int, int], ...], misplaced: bool, tmp_path: Path, cli: Cli
 ) -> None:
     newer, older = parts(tmp_path, *bounds)
     done = cli("read", "--json", newer, "-", stdin=Path(older).read_bytes())
-    told = f"standard input is older than {newer} in front of it: of one recording, give the oldest file first"
-    assert (told in done.err) == said
+    notice = f"standard input is older than {newer} in front of it: of one recording, give the oldest file first"
+    assert (notice in done.err) == misplaced
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -58,12 +58,12 @@ def test_files_of_a_glob_are_put_in_their_own_order(packed: bool, tmp_path: Path
         content = Path(file).read_bytes()
         name.write_bytes(gzip.compress(content) if packed else content)
     (tmp_path / "trace.pcap11.txt").write_text("no recording\n")
-    given = sorted(map(str, tmp_path.glob("trace.pcap*")))
-    assert given.index(str(rotated[10])) < given.index(str(rotated[2]))
+    names = sorted(map(str, tmp_path.glob("trace.pcap*")))
+    assert names.index(str(rotated[10])) < names.index(str(rotated[2]))
     (whole,) = parts(tmp_path, (0, 12 * size))
-    wanted = rows(cli("read", "--json", whole))
-    done = cli("read", "--json", *given)
-    assert rows(done) == wanted
+    expected = rows(cli("read", "--json", whole))
+    done = cli("read", "--json", *names)
+    assert rows(done) == expected
     assert done.code == 3 and "is older than" not in done.err
     assert "trace.pcap11.txt is no recording" in done.err
 

@@ -26,7 +26,7 @@ from kafkascope.cli.read.stats import print_stats
 from kafkascope.cli.read.summary import cut_middle
 from kafkascope.cli.terminal import width
 from tests.captures import HERE
-from tests.cli.test_read_filters import log_line, told
+from tests.cli.test_read_filters import exchange_fields, log_line
 from tests.support.cli import COMMAND, Cli
 
 SHARE = str(HERE / "share" / "capture.pcap.xz")
@@ -112,7 +112,9 @@ def columns_of(line: str) -> int:
 @pytest.fixture(scope="module")
 def wide(tmp_path_factory: pytest.TempPathFactory) -> str:
     path = tmp_path_factory.mktemp("wide") / "request.log"
-    path.write_text("".join(log_line(told(number, name)) for number, name in enumerate(WIDE)), encoding="utf-8")
+    path.write_text(
+        "".join(log_line(exchange_fields(number, name)) for number, name in enumerate(WIDE)), encoding="utf-8"
+    )
     return str(path)
 
 
@@ -222,13 +224,13 @@ def test_without_a_bar_progress_is_a_plain_line_now_and_then(
         clock[0] += 1
         progress.step(100)
     progress.clear()
-    told = capsys.readouterr().err
-    assert told.count("\n") == 2 and "\r" not in told and "\033" not in told and "7 exchanges" in told
+    output = capsys.readouterr().err
+    assert output.count("\n") == 2 and "\r" not in output and "\033" not in output and "7 exchanges" in output
 
 
 def test_there_is_no_bar_between_lines_in_a_pipe(cli: Cli) -> None:
-    found = cli("read", SHARE)
-    assert "\r" not in found.err and "[#" not in found.err
+    result = cli("read", SHARE)
+    assert "\r" not in result.err and "[#" not in result.err
 
 
 def test_the_help_is_short(cli: Cli) -> None:
@@ -238,7 +240,7 @@ def test_the_help_is_short(cli: Cli) -> None:
 
 
 def test_a_recording_larger_than_a_piece_shows_its_first_line_before_its_last_is_read(tmp_path: Path) -> None:
-    """A pipe as second file, which nobody has written to yet: the first is told already."""
+    """A pipe as second file, which nobody has written to yet: the account of the first is printed already."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     with subprocess.Popen(

@@ -9,7 +9,7 @@ import pytest
 from kafkascope.codec.records.record_data import encode_records
 from kafkascope.codec.records.record_types import Record, new_batch
 from tests.cli.test_read import answer, ask, read_json, rows
-from tests.cli.test_read_filters import log_line, told
+from tests.cli.test_read_filters import exchange_fields, log_line
 from tests.support.cli import Cli
 from tests.support.packet_build import Talk, pcap
 
@@ -26,7 +26,7 @@ def captured(api: str, version: int, request: dict[str, Any], response: dict[str
 
 
 def logged(**changes: Any) -> bytes:
-    return log_line(told(7) | changes).encode()
+    return log_line(exchange_fields(7) | changes).encode()
 
 
 def produced() -> bytes:
@@ -54,11 +54,11 @@ FIELDS = {
     "client's address in a log": logged(connection=f"10.0.0.1:9092-10.0.0.7{EVIL}:51234-0-3"),
     "broker's address in a log": logged(connection=f"10.0.0.1{EVIL}:9092-10.0.0.7:51234-0-3"),
     "connection of a log that is none": logged(connection=EVIL),
-    "client id in a log": log_line(told(7, EVIL)).encode(),
+    "client id in a log": log_line(exchange_fields(7, EVIL)).encode(),
     "software in a log": logged(clientInformation={"softwareName": EVIL, "softwareVersion": EVIL}),
-    "group in a log": logged(request=told(7)["request"] | {"groupId": EVIL}),
-    "field of a log that is no number": logged(request=told(7)["request"] | {"generationId": EVIL}),
-    "field of a log that is not known": logged(request=told(7)["request"] | {EVIL: EVIL}),
+    "group in a log": logged(request=exchange_fields(7)["request"] | {"groupId": EVIL}),
+    "field of a log that is no number": logged(request=exchange_fields(7)["request"] | {"generationId": EVIL}),
+    "field of a log that is not known": logged(request=exchange_fields(7)["request"] | {EVIL: EVIL}),
 }
 
 
@@ -68,18 +68,18 @@ def test_text_from_the_wire_does_not_steer_the_terminal(cli: Cli, tmp_path: Path
     path = tmp_path / named
     path.write_bytes(FIELDS[field])
     exchanges = rows(cli("read", str(path), "--json").out)
-    assert {one["capture_uri"] for one in exchanges} == {str(path)}
+    assert {row["capture_uri"] for row in exchanges} == {str(path)}
     ways: list[list[str]] = [[], ["--stats"], ["--json"], ["--stats", "--json"]]
     more: tuple[list[str], ...] = ([], ["--full"], ["--records"], ["--records", "--json"])
     ways += [["--exchange", exchanges[-1]["exchange_id"], *flags] for flags in more]
     for way in ways:
         for columns in ("60", "200"):
-            found = cli("read", str(path), *way, COLUMNS=columns)
-            assert found.code == 0
-            odd = {letter for letter in found.out + found.err if not letter.isprintable()} - {"\n"}
-            assert not odd, (way, odd, found)
+            result = cli("read", str(path), *way, COLUMNS=columns)
+            assert result.code == 0
+            odd = {letter for letter in result.out + result.err if not letter.isprintable()} - {"\n"}
+            assert not odd, (way, odd, result)
             if not way:
-                assert len(found.out.splitlines()) == len(exchanges) + 1
+                assert len(result.out.splitlines()) == len(exchanges) + 1
 
 
 def test_what_is_shown_keeps_the_letters_that_can_be(cli: Cli, tmp_path: Path) -> None:
@@ -96,12 +96,12 @@ def test_json_has_the_text_of_the_wire_all_the_same(cli: Cli, tmp_path: Path) ->
 
 @pytest.mark.parametrize("way", [[], ["--stats"], ["--json"]], ids=" ".join)
 def test_a_file_name_does_not_steer_the_terminal(cli: Cli, tmp_path: Path, way: list[str]) -> None:
-    """Where it is told: no such file, no recording, no Kafka, and what is wrong beside others."""
+    """Where it appears: no such file, no recording, no Kafka, and what is wrong beside others."""
     plain, cut, text, gone = (tmp_path / f"{EVIL}{number}" for number in range(4))
     plain.write_bytes(pcap([]))
     cut.write_bytes(FIELDS["group"][:-9])
     text.write_bytes(b"hello")
     for files in ([gone], [text], [plain], [plain, cut, text, gone]):
-        found = cli("read", *map(str, files), *way)
-        assert not {letter for letter in found.err if not letter.isprintable()} - {"\n"}, found.err
-        assert found.err.count("\n") <= 6
+        result = cli("read", *map(str, files), *way)
+        assert not {letter for letter in result.err if not letter.isprintable()} - {"\n"}, result.err
+        assert result.err.count("\n") <= 6

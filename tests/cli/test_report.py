@@ -33,11 +33,11 @@ def lake(tmp_path: Path) -> Lake:
 
 
 def test_the_terminal_has_verdict_findings_and_a_line_for_each_part(cli: Cli, lake: Lake) -> None:
-    said = cli.out("report", lake.uri)
-    assert said.startswith("▲ Needs attention\n4 warnings; first of them: ")
-    assert "Findings: 0 critical, 4 warnings, 1 note" in said
-    assert "  processors  136 records acquired, 14 again, 4 lock expired" in said
-    assert all(len(line) <= 100 for line in said.splitlines() if lake.uri not in line)
+    output = cli.out("report", lake.uri)
+    assert output.startswith("▲ Needs attention\n4 warnings; first of them: ")
+    assert "Findings: 0 critical, 4 warnings, 1 note" in output
+    assert "  processors  136 records acquired, 14 again, 4 lock expired" in output
+    assert all(len(line) <= 100 for line in output.splitlines() if lake.uri not in line)
 
 
 def test_colours_say_how_bad_it_is(cli: Cli, lake: Lake) -> None:
@@ -46,8 +46,8 @@ def test_colours_say_how_bad_it_is(cli: Cli, lake: Lake) -> None:
 
 def test_page_and_json_are_written_and_named(cli: Cli, lake: Lake, tmp_path: Path) -> None:
     html, document = tmp_path / "out" / "r.html", tmp_path / "r.json"
-    said = cli.out("report", lake.uri, "--html", str(html), "--json", str(document))
-    assert f"page written to {html}" in said and f"JSON written to {document}" in said
+    output = cli.out("report", lake.uri, "--html", str(html), "--json", str(document))
+    assert f"page written to {html}" in output and f"JSON written to {document}" in output
     assert html.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
     jsonschema.validate(json.loads(document.read_text(encoding="utf-8")), schema())
 
@@ -63,20 +63,20 @@ def test_the_page_can_go_to_standard_output(cli: Cli, lake: Lake) -> None:
 
 @pytest.mark.parametrize(("severity", "code"), [("critical", 1), ("warning", 0), ("info", 0)])
 def test_exits_with_1_where_a_finding_is_critical(cli: Cli, tmp_path: Path, severity: str, code: int) -> None:
-    found = lake_of(tmp_path / "lake", {"findings": [finding(severity)]})
-    assert cli("report", found.uri).code == code
-    assert cli("report", found.uri, "--json").code == code
+    lake = lake_of(tmp_path / "lake", {"findings": [finding(severity)]})
+    assert cli("report", lake.uri).code == code
+    assert cli("report", lake.uri, "--json").code == code
 
 
 def test_exits_with_3_where_nothing_is_recorded(cli: Cli, tmp_path: Path) -> None:
-    found = lake_of(tmp_path / "lake", {"findings": [], "exchanges": [{"exchange_id": "a", "request_at": NOON}]})
-    assert cli("report", found.uri).code == 0
-    later = ("report", found.uri, "--between", "2027-01-01", "-")
+    lake = lake_of(tmp_path / "lake", {"findings": [], "exchanges": [{"exchange_id": "a", "request_at": NOON}]})
+    assert cli("report", lake.uri).code == 0
+    later = ("report", lake.uri, "--between", "2027-01-01", "-")
     answer = cli(*later)
     assert answer.code == 3
     assert answer.out.startswith("? Not judged\nNo exchange is recorded in this time: there was nothing to judge.\n")
-    told = json.loads(cli(*later, "--json").out)
-    assert (told["verdict"]["state"], told["exchanges"]) == ("unknown", 0)
+    document = json.loads(cli(*later, "--json").out)
+    assert (document["verdict"]["state"], document["exchanges"]) == ("unknown", 0)
     assert cli(*later, "--html", "-").out.count("No exchange is recorded in this time") == 2
 
 
@@ -85,8 +85,8 @@ def test_a_lake_is_not_said_to_stand_before_a_flag_that_is_not_there(cli: Cli) -
 
 
 def test_an_error_steers_no_terminal(cli: Cli, tmp_path: Path) -> None:
-    found = lake_of(tmp_path / "lake", {"share_deliveries": [delivery(group_id=HOSTILE)], "findings": []})
-    answer = cli("report", found.uri, "--group", "nope")
+    lake = lake_of(tmp_path / "lake", {"share_deliveries": [delivery(group_id=HOSTILE)], "findings": []})
+    answer = cli("report", lake.uri, "--group", "nope")
     assert answer.code == 2 and "there are <script>" in answer.err
     assert "\x1b" not in answer.err and "\u202e" not in answer.err
 
@@ -96,12 +96,12 @@ def test_group_and_between_limit_what_is_told(cli: Cli, tmp_path: Path) -> None:
         "share_deliveries": [delivery(group_id="a"), delivery(group_id="b")],
         "findings": [finding("critical", subject="a"), finding("info", subject="b")],
     }
-    found = lake_of(tmp_path / "lake", marts)
-    assert cli("report", found.uri, "--group", "b").code == 0
-    told = json.loads(cli("report", found.uri, "--group", "a", "--json").out)
-    assert [group["group_id"] for group in told["share_groups"]["shown"]] == ["a"]
-    told = json.loads(cli("report", found.uri, "--between", "2026-11-15T12:00:30", "-", "--json").out)
-    assert told["share_groups"]["shown"] == [] and told["scope"]["since"] == "2026-11-15T12:00:30.000000Z"
+    lake = lake_of(tmp_path / "lake", marts)
+    assert cli("report", lake.uri, "--group", "b").code == 0
+    document = json.loads(cli("report", lake.uri, "--group", "a", "--json").out)
+    assert [group["group_id"] for group in document["share_groups"]["shown"]] == ["a"]
+    document = json.loads(cli("report", lake.uri, "--between", "2026-11-15T12:00:30", "-", "--json").out)
+    assert document["share_groups"]["shown"] == [] and document["scope"]["since"] == "2026-11-15T12:00:30.000000Z"
 
 
 def test_a_terminal_obeys_no_name(cli: Cli, tmp_path: Path) -> None:
@@ -109,8 +109,8 @@ def test_a_terminal_obeys_no_name(cli: Cli, tmp_path: Path) -> None:
         "share_deliveries": [delivery(group_id=HOSTILE)],
         "findings": [finding("critical", summary=HOSTILE)],
     }
-    said = cli("report", lake_of(tmp_path / "lake", marts).uri).out
-    assert "<script>alert(1)</script>" in said and "\x1b" not in said and "\u202e" not in said
+    output = cli("report", lake_of(tmp_path / "lake", marts).uri).out
+    assert "<script>alert(1)</script>" in output and "\x1b" not in output and "\u202e" not in output
 
 
 @pytest.mark.parametrize(

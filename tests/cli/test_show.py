@@ -52,9 +52,9 @@ def test_containers_have_counts_and_nested_structs_stand_under_their_parents(pag
     wire = section(page, "On the wire")
     rows = [re.match(r"  ≥?\d+ +\d+\+? +(tags of \w+|\w+) ", line) for line in wire.splitlines()]
     names = [(row.start(1), row[1]) for row in rows if row]
-    found = [name for _, name in names]
-    at = found.index("Topics")
-    assert found[at : at + 9] == [
+    containers = [name for _, name in names]
+    at = containers.index("Topics")
+    assert containers[at : at + 9] == [
         "Topics", "TopicId", "Partitions", "PartitionIndex", "AcknowledgementBatches",
         "FirstOffset", "LastOffset", "AcknowledgeTypes", "tags of AcknowledgementBatches",
     ]  # fmt: skip
@@ -154,29 +154,29 @@ def test_a_near_miss_is_suggested(cli: Cli) -> None:
 
 
 def test_a_page_as_json(cli: Cli) -> None:
-    told = json.loads(cli.out("show", "ShareFetchRequest:2", "--json"))
-    assert told["message"]["name"] == "ShareFetchRequest"
-    assert told["version"]["since"] == "4.2"
-    acknowledge = [error for error in told["errors"] if error["name"] == "INVALID_RECORD_STATE"]
+    document = json.loads(cli.out("show", "ShareFetchRequest:2", "--json"))
+    assert document["message"]["name"] == "ShareFetchRequest"
+    assert document["version"]["since"] == "4.2"
+    acknowledge = [error for error in document["errors"] if error["name"] == "INVALID_RECORD_STATE"]
     assert acknowledge[0]["fields"] == ["Responses.Partitions.AcknowledgeErrorCode"]
-    client = next(row for row in told["wire"] if row["path"] == "ClientId")
+    client = next(row for row in document["wire"] if row["path"] == "ClientId")
     assert (client["part"], client["offset"], client["exactOffset"]) == ("Request header v2", 12, True)
-    frame = decode_frame(bytes.fromhex(told["exampleHex"]))
+    frame = decode_frame(bytes.fromhex(document["exampleHex"]))
     assert frame.body is not None
-    assert to_json("ShareFetchRequest", 2, frame.body.value) == told["example"]
+    assert to_json("ShareFetchRequest", 2, frame.body.value) == document["example"]
     assert frame.header.value["clientId"] == example_header("ShareFetchRequest", 2)["clientId"]
 
 
 def test_an_overview_as_json(cli: Cli) -> None:
-    told = json.loads(cli.out("show", "ShareFetch", "--json"))
-    assert [message["name"] for message in told["messages"]] == ["ShareFetchRequest", "ShareFetchResponse"]
-    assert told["api"]["key"] == 78
+    document = json.loads(cli.out("show", "ShareFetch", "--json"))
+    assert [message["name"] for message in document["messages"]] == ["ShareFetchRequest", "ShareFetchResponse"]
+    assert document["api"]["key"] == 78
 
 
 def test_both_directions_of_a_version_are_one_json(cli: Cli) -> None:
-    told = json.loads(cli.out("show", "ShareFetch:2", "--json"))
-    assert "ShareFetchRequest" in json.dumps(told)
-    assert "ShareFetchResponse" in json.dumps(told)
+    document = json.loads(cli.out("show", "ShareFetch:2", "--json"))
+    assert "ShareFetchRequest" in json.dumps(document)
+    assert "ShareFetchResponse" in json.dumps(document)
 
 
 def test_both_directions_of_a_version_are_two_pages(cli: Cli) -> None:
@@ -190,12 +190,12 @@ def test_every_page_can_be_printed_and_its_example_reads_back(cli: Cli, chunk: i
     for name, version in chunk_of(every_pair(), chunk):
         page = cli.out("show", f"{name}:{version}")
         assert page.startswith(f"{name} v{version}\n")
-        told = json.loads(cli.out("example", f"{name}:{version}", "--json"))
-        raw = bytes.fromhex(told["hex"])
+        document = json.loads(cli.out("example", f"{name}:{version}", "--json"))
+        raw = bytes.fromhex(document["hex"])
         if index()[name].kind in ("request", "response"):
-            asked = None if name.endswith("Request") else (name.removesuffix("Response"), version)
-            body = decode_frame(raw, response_to=asked).body
+            request_key = None if name.endswith("Request") else (name.removesuffix("Response"), version)
+            body = decode_frame(raw, response_to=request_key).body
         else:
             body = decode(name, version, raw)
         assert body is not None and body.exact
-        assert to_json(name, version, body.value) == told["value"]
+        assert to_json(name, version, body.value) == document["value"]

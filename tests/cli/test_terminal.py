@@ -64,12 +64,12 @@ def test_json_is_never_painted(cli: Cli) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "painted"), [({"TERM": "xterm"}, True), ({"TERM": "dumb"}, False), ({"FORCE_COLOR": "0"}, False)]
+    ("variables", "painted"), [({"TERM": "xterm"}, True), ({"TERM": "dumb"}, False), ({"FORCE_COLOR": "0"}, False)]
 )
-def test_a_person_at_a_terminal_gets_colours(asked: dict[str, str], painted: bool) -> None:
+def test_a_person_at_a_terminal_gets_colours(variables: dict[str, str], painted: bool) -> None:
     ours, theirs = pty.openpty()
     clean = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR")}
-    environment = clean | {"TERM": "xterm"} | asked
+    environment = clean | {"TERM": "xterm"} | variables
     with subprocess.Popen([COMMAND, "error", "121"], stdout=theirs, env=environment) as running:
         os.close(theirs)
         out = b""

@@ -22,11 +22,11 @@ def broker(node: int, host: str, port: int) -> bytes:
 
 
 def varint(value: int) -> bytes:
-    found = bytearray()
+    encoded = bytearray()
     while value > 127:
-        found.append(value & 127 | 128)
+        encoded.append(value & 127 | 128)
         value >>= 7
-    return bytes((*found, value))
+    return bytes((*encoded, value))
 
 
 def metadata(rows: int, topics: bytes = b"\x01", port: int = 0) -> bytes:

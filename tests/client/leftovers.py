@@ -33,10 +33,10 @@ async def _guarded(work: Coroutine[Any, Any, T]) -> T:
 
 def open_files() -> set[str]:
     """Number and what is behind it: sockets and pipes carry their own number."""
-    found = set()
+    files = set()
     for number in os.listdir("/proc/self/fd"):
         try:
-            found.add(f"{number} {os.readlink(f'/proc/self/fd/{number}')}")
+            files.add(f"{number} {os.readlink(f'/proc/self/fd/{number}')}")
         except FileNotFoundError:
             continue
-    return found
+    return files

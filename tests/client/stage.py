@@ -71,13 +71,13 @@ class Stage:
     def _metadata(self, request: DecodedFrame) -> Mapping[str, Any]:
         assert request.body is not None
         topics: list[dict[str, Any]] = []
-        for asked in request.body.value["topics"]:
+        for topic in request.body.value["topics"]:
             named = {"name": "orders"} | ({"topicId": TOPIC_ID} if request.version >= 10 else {})
             partition = {"partitionIndex": 0, "leaderId": self.leader}
-            if asked["name"] == "orders" or asked.get("topicId") == TOPIC_ID:
+            if topic["name"] == "orders" or topic.get("topicId") == TOPIC_ID:
                 topics.append(named | {"partitions": [partition]})
             else:
-                topics.append({"name": asked["name"], "errorCode": 3})
+                topics.append({"name": topic["name"], "errorCode": 3})
         brokers = [{"nodeId": node} | self.place(node) for node in self.addresses]
         controller = {"controllerId": self.controller} if request.version else {}
         return {"brokers": brokers, "topics": topics} | controller
@@ -94,8 +94,8 @@ async def running(stage: Stage, nodes: int, **settings: Any) -> AsyncIterator[Cl
         for number in range(1, nodes + 1):
             stage.addresses[number] = await stack.enter_async_context(serving(handler_of(stage, number)))
         bootstrap = settings.pop("bootstrap", [1])
-        found = Settings(tuple(stage.addresses[node] for node in bootstrap), **settings)
-        yield await stack.enter_async_context(connect(found))
+        stage_settings = Settings(tuple(stage.addresses[node] for node in bootstrap), **settings)
+        yield await stack.enter_async_context(connect(stage_settings))
 
 
 def handler_of(stage: Stage, number: int) -> Callable[[Peer], Awaitable[None]]:

@@ -13,7 +13,7 @@ NAN, INFINITE = float("nan"), float("inf")
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("address", "message"),
     [
         (3, "not an int"),
         (None, "not a NoneType"),
@@ -24,12 +24,12 @@ NAN, INFINITE = float("nan"), float("inf")
         ("", "no address"),
     ],
 )
-def test_what_is_no_address_is_wrong_use(given: Any, told: str) -> None:
+def test_what_is_no_address_is_wrong_use(address: Any, message: str) -> None:
     async def work() -> None:
-        async with connect(given):
+        async with connect(address):
             pass
 
-    with pytest.raises(UsageError, match=told):
+    with pytest.raises(UsageError, match=message):
         asyncio.run(work())
 
 
@@ -52,7 +52,7 @@ async def _with(settings: Settings) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "more", "told"),
+    ("arguments", "more", "message"),
     [
         ((3,), {}, "by its name"),
         ((None,), {}, "by its name"),
@@ -67,10 +67,10 @@ async def _with(settings: Settings) -> None:
         (("Metadata",), {"timeout": 0}, "seconds"),
     ],
 )
-def test_what_makes_no_call_is_wrong_use(arguments: Any, more: Any, told: str) -> None:
+def test_what_makes_no_call_is_wrong_use(arguments: Any, more: Any, message: str) -> None:
     async def use(cluster: Cluster, stage: Stage) -> None:
         before = len(stage.asked)
-        with pytest.raises(UsageError, match=told):
+        with pytest.raises(UsageError, match=message):
             await cluster.call(*arguments, **more)
         assert len(stage.asked) == before
 
@@ -88,8 +88,8 @@ def test_an_empty_name_is_told() -> None:
 def test_addresses_come_in_every_form_and_targets_as_text() -> None:
     async def use(_: Cluster, stage: Stage) -> None:
         address = stage.addresses[1]
-        for given in (address, str(address), [str(address)], (address,), [f"{address},{address}"]):
-            async with connect(given) as cluster:
+        for addresses in (address, str(address), [str(address)], (address,), [f"{address},{address}"]):
+            async with connect(addresses) as cluster:
                 assert (await cluster.call("ListGroups", to="node:2")).node == 2
 
     play(nothing_special, use, nodes=2)
@@ -97,9 +97,9 @@ def test_addresses_come_in_every_form_and_targets_as_text() -> None:
 
 def test_errors_call_a_topic_by_its_name_or_by_the_id_in_kafkas_form() -> None:
     async def use(cluster: Cluster, _: Stage) -> None:
-        asked = {"topics": [{**FETCH["topics"][0], "partitions": [{"partition": 7}]}]}
+        request = {"topics": [{**FETCH["topics"][0], "partitions": [{"partition": 7}]}]}
         with pytest.raises(RefusedError, match="topic orders has 1 partitions; 7 is not one of them"):
-            await cluster.call("Fetch", asked)
+            await cluster.call("Fetch", request)
         from uuid import UUID
 
         with pytest.raises(RefusedError, match="topic AAAAAAAAAAAAAAAAAAAACQ: UNKNOWN_TOPIC"):

@@ -43,8 +43,8 @@ def test_every_default_of_ours_is_for_a_field_that_exists() -> None:
 
 
 def _has(fields: tuple[LayoutField, ...], path: list[str]) -> bool:
-    found = next((field for field in fields if field.name == path[0]), None)
-    return found is not None and (len(path) == 1 or _has(found.fields, path[1:]))
+    field_named = next((field for field in fields if field.name == path[0]), None)
+    return field_named is not None and (len(path) == 1 or _has(field_named.fields, path[1:]))
 
 
 def test_metadata_asks_for_all_topics_and_creates_none() -> None:
@@ -60,8 +60,8 @@ def test_what_is_given_wins_over_defaults() -> None:
 
 
 def test_defaults_reach_into_lists() -> None:
-    given = {"topics": [{"name": "orders", "partitions": [{"partitionIndex": 0}, {"timestamp": -2}]}]}
-    rows = request_value("ListOffsets", 7, given)["topics"][0]["partitions"]
+    content = {"topics": [{"name": "orders", "partitions": [{"partitionIndex": 0}, {"timestamp": -2}]}]}
+    rows = request_value("ListOffsets", 7, content)["topics"][0]["partitions"]
     assert [row["timestamp"] for row in rows] == [-1, -2]
 
 
@@ -72,7 +72,7 @@ def test_describe_quorum_asks_about_the_metadata_log_by_itself() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "says"),
+    ("content", "says"),
     [
         ({"topcs": []}, "DescribeQuorumRequest v2, topcs: no such field; did you mean topics?"),
         ({"topics": [{"topicNam": "x"}]}, "topics[0].topicNam: no such field; did you mean topicName?"),
@@ -80,7 +80,7 @@ def test_describe_quorum_asks_about_the_metadata_log_by_itself() -> None:
         ([], "DescribeQuorumRequest v2: this is a list, an object wanted"),
     ],
 )
-def test_what_is_wrong_is_named_by_its_path_before_anything_is_sent(given: object, says: str) -> None:
+def test_what_is_wrong_is_named_by_its_path_before_anything_is_sent(content: object, says: str) -> None:
     with pytest.raises(EncodeError) as error:
-        request_value("DescribeQuorum", 2, given)
+        request_value("DescribeQuorum", 2, content)
     assert says in str(error.value)

@@ -18,9 +18,9 @@ PAGE = (Path(__file__).parents[2] / "docs" / "client.md").read_text(encoding="ut
 
 
 def test_the_program_of_the_page_prints_what_is_shown(cluster: "Lab") -> None:
-    found = re.search(r"^```py\n(.*?)^```\n\n^```text\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
-    assert found
-    program, shown = found.groups()
+    match = re.search(r"^```py\n(.*?)^```\n\n^```text\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    assert match
+    program, shown = match.groups()
     assert "localhost:9092" in program
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
@@ -33,8 +33,8 @@ def test_every_public_name_is_told() -> None:
         assert re.search(rf"\b{name}\b", PAGE), name
         assert getattr(client, name) is not None
     for kind in (Settings, Answer):
-        for one in fields(kind):
-            assert f"`{one.name}`" in PAGE, one.name
+        for field in fields(kind):
+            assert f"`{field.name}`" in PAGE, field.name
     public = [name for name in vars(Cluster) if not name.startswith("_") and name not in ("open", "close")]
     for name in [*public, *inspect.signature(Cluster.call).parameters]:
         assert name == "self" or re.search(rf"`?\b{name}\b", PAGE), name

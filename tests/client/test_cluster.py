@@ -40,8 +40,8 @@ def new_name(kind: str) -> str:
 
 async def create_topic(cluster: Cluster, partitions: int = 1, replicas: int = 1) -> str:
     name = new_name("topic")
-    asked = {"name": name, "numPartitions": partitions, "replicationFactor": replicas}
-    answer = await cluster.call("CreateTopics", {"topics": [asked], "timeoutMs": 30_000})
+    request = {"name": name, "numPartitions": partitions, "replicationFactor": replicas}
+    answer = await cluster.call("CreateTopics", {"topics": [request], "timeoutMs": 30_000})
     assert answer.value["topics"][0]["errorCode"] == 0, answer.value
     return name
 
@@ -59,11 +59,11 @@ async def produce(cluster: Cluster, topic: str, partition: int, *values: bytes, 
 
 
 async def end_offset(cluster: Cluster, topic: str, partition: int) -> int:
-    asked = {"name": topic, "partitions": [{"partitionIndex": partition, "timestamp": -1}]}
-    answer = await cluster.call("ListOffsets", {"replicaId": -1, "topics": [asked]})
-    found: dict[str, int] = answer.value["topics"][0]["partitions"][0]
-    assert found["errorCode"] == 0
-    return found["offset"]
+    request = {"name": topic, "partitions": [{"partitionIndex": partition, "timestamp": -1}]}
+    answer = await cluster.call("ListOffsets", {"replicaId": -1, "topics": [request]})
+    partition_offsets: dict[str, int] = answer.value["topics"][0]["partitions"][0]
+    assert partition_offsets["errorCode"] == 0
+    return partition_offsets["offset"]
 
 
 def test_a_call_gives_the_answer_with_where_when_and_its_bytes(cluster: "Lab") -> None:
@@ -85,8 +85,8 @@ def test_a_call_gives_the_answer_with_where_when_and_its_bytes(cluster: "Lab") -
 def test_the_cluster_tells_its_brokers_versions_and_controller(quorum_cluster: "Lab") -> None:
     async def use(client: Cluster) -> None:
         brokers = await client.brokers()
-        assert [str(one.address) for one in brokers] == quorum_cluster.bootstrap.split(",")
-        assert [one.node_id for one in brokers] == [1, 2, 3, 4]
+        assert [str(broker.address) for broker in brokers] == quorum_cluster.bootstrap.split(",")
+        assert [broker.node_id for broker in brokers] == [1, 2, 3, 4]
         assert await client.controller() in (1, 2, 3, 4)
         assert await client.cluster_id()
         for node in (None, 1, 4):
@@ -110,8 +110,8 @@ def test_what_is_produced_can_be_fetched_from_every_leader(quorum_cluster: "Lab"
             leaders.add(answer.node)
             assert await end_offset(client, topic, partition) == 2
             row = {"partition": partition, "fetchOffset": 0, "partitionMaxBytes": 1_000_000}
-            asked = {"maxWaitMs": 1_000, "minBytes": 1, "topics": [{"topicId": topic_id, "partitions": [row]}]}
-            fetched = await client.call("Fetch", asked)
+            request = {"maxWaitMs": 1_000, "minBytes": 1, "topics": [{"topicId": topic_id, "partitions": [row]}]}
+            fetched = await client.call("Fetch", request)
             assert fetched.node == answer.node
             assert fetched.value["responses"][0]["partitions"][0]["highWatermark"] == 2
             assert fetched.exact
@@ -144,8 +144,8 @@ def test_each_kind_of_coordinator_is_found(quorum_cluster: "Lab") -> None:
         assert answer.value["groups"][0]["errorCode"] == 0
         answer = await client.call("DescribeTransactions", {"transactionalIds": [transaction]})
         assert answer.value["transactionStates"][0]["errorCode"] == 105  # TRANSACTIONAL_ID_NOT_FOUND
-        asked = {"groupId": group, "topics": [{"topicId": topic_id, "partitions": [{"partition": 0}]}]}
-        answer = await client.call("ReadShareGroupStateSummary", asked)
+        request = {"groupId": group, "topics": [{"topicId": topic_id, "partitions": [{"partition": 0}]}]}
+        answer = await client.call("ReadShareGroupStateSummary", request)
         assert answer.value["results"][0]["topicId"] == topic_id
         assert answer.value["results"][0]["partitions"][0]["errorCode"] == 0
         for number in range(12):
@@ -161,8 +161,8 @@ def test_an_older_broker_is_spoken_to_in_its_versions(cluster_39: "Lab") -> None
         assert versions[0] == (0, 11)
         assert 77 not in versions
         topic = await create_topic(client)
-        asked = {"name": topic, "partitionData": [{"index": 0, "records": records(b"a")}]}
-        answer = await client.call("Produce", {"acks": -1, "timeoutMs": 30_000, "topicData": [asked]})
+        request = {"name": topic, "partitionData": [{"index": 0, "records": records(b"a")}]}
+        answer = await client.call("Produce", {"acks": -1, "timeoutMs": 30_000, "topicData": [request]})
         assert (answer.api_version, answer.value["responses"][0]["partitionResponses"][0]["errorCode"]) == (11, 0)
         assert await end_offset(client, topic, 0) == 1
         answer = await client.call("OffsetFetch", {"groups": [{"groupId": new_name("group"), "topics": None}]})
@@ -186,15 +186,15 @@ def test_a_broker_passes_on_what_only_the_active_controller_knows(quorum_cluster
     with_cluster(quorum_cluster.bootstrap, use)
 
 
-@pytest.mark.parametrize("told", [True, False])
-def test_by_the_controllers_the_active_one_is_found(quorum_cluster: "Lab", told: bool) -> None:
+@pytest.mark.parametrize("tells", [True, False])
+def test_by_the_controllers_the_active_one_is_found(quorum_cluster: "Lab", tells: bool) -> None:
     async def use(client: Cluster) -> None:
         assert client.controllers
         leader = quorum_cluster.leader()
         answer = await client.call("DescribeQuorum", QUORUM)
         assert (answer.node, answer.value["topics"][0]["partitions"][0]["leaderId"]) == (leader, leader)
         assert await client.controller() == leader
-        assert [str(one.address) for one in await client.brokers()] == controllers_of(quorum_cluster).split(",")
+        assert [str(broker.address) for broker in await client.brokers()] == controllers_of(quorum_cluster).split(",")
         answer = await client.call("DescribeQuorum", QUORUM, to=Controller())
         assert answer.node == leader
         other = next(node for node in (1, 2, 3) if node != leader)
@@ -203,7 +203,7 @@ def test_by_the_controllers_the_active_one_is_found(quorum_cluster: "Lab", told:
         with pytest.raises(UsageError, match="known to brokers alone"):
             await client.call("OffsetFetch", {"groups": [{"groupId": "g"}]})
 
-    with_cluster(controllers_of(quorum_cluster), use, controllers=told)
+    with_cluster(controllers_of(quorum_cluster), use, controllers=tells)
 
 
 def test_a_brokers_address_is_not_taken_for_a_controllers(cluster: "Lab") -> None:
@@ -217,9 +217,9 @@ def test_a_brokers_address_is_not_taken_for_a_controllers(cluster: "Lab") -> Non
 def test_hundreds_of_calls_side_by_side_get_their_own_answers(quorum_cluster: "Lab") -> None:
     async def use(client: Cluster) -> None:
         names = [await create_topic(client) for _ in range(5)]
-        asked = [names[number % 5] for number in range(300)]
-        answers = await asyncio.gather(*(client.call("Metadata", {"topics": [{"name": name}]}) for name in asked))
-        assert [answer.value["topics"][0]["name"] for answer in answers] == asked
+        expected = [names[number % 5] for number in range(300)]
+        answers = await asyncio.gather(*(client.call("Metadata", {"topics": [{"name": name}]}) for name in expected))
+        assert [answer.value["topics"][0]["name"] for answer in answers] == expected
         assert all(answer.exact for answer in answers)
 
     with_cluster(quorum_cluster.bootstrap, use)
@@ -229,10 +229,10 @@ def test_calls_given_up_in_the_middle_leave_the_cluster_usable(cluster: "Lab") -
     async def use(client: Cluster) -> None:
         topic = await create_topic(client)
         row = {"partition": 0, "fetchOffset": 0, "partitionMaxBytes": 1}
-        asked = {"maxWaitMs": 20_000, "minBytes": 1,
+        request = {"maxWaitMs": 20_000, "minBytes": 1,
                  "topics": [{"topicId": await client.topic_id(topic), "partitions": [row]}]}  # fmt: skip
         for _ in range(5):
-            waiting = [asyncio.create_task(client.call("Fetch", asked)) for _ in range(3)]
+            waiting = [asyncio.create_task(client.call("Fetch", request)) for _ in range(3)]
             await asyncio.sleep(0)
             for task in waiting:
                 task.cancel()
@@ -248,12 +248,12 @@ def test_a_long_poll_beyond_its_deadline_says_what_it_waited_for(cluster: "Lab")
     async def use(client: Cluster) -> None:
         topic = await create_topic(client)
         row = {"partition": 0, "fetchOffset": 0, "partitionMaxBytes": 1}
-        asked = {"maxWaitMs": 60_000, "minBytes": 1,
+        request = {"maxWaitMs": 60_000, "minBytes": 1,
                  "topics": [{"topicId": await client.topic_id(topic), "partitions": [row]}]}  # fmt: skip
         # A new partition has no leader for a moment.
-        await client.call("Fetch", asked | {"maxWaitMs": 0})
+        await client.call("Fetch", request | {"maxWaitMs": 0})
         with pytest.raises(ReachError, match=rf"Fetch v18 at {cluster.bootstrap}: no answer within 0\.3 s"):
-            await client.call("Fetch", asked, timeout=0.3)
+            await client.call("Fetch", request, timeout=0.3)
 
     with_cluster(cluster.bootstrap, use)
 
@@ -294,14 +294,14 @@ def test_the_next_address_is_taken_when_one_is_dead(cluster: "Lab") -> None:
 
 def test_a_tunnel_is_followed_by_resolve(cluster: "Lab") -> None:
     """The broker is known by the name that only its own network has."""
-    (there,) = parse_addresses(cluster.bootstrap)
+    (address,) = parse_addresses(cluster.bootstrap)
     named = Address("broker.invalid", 9092)
 
     async def use(client: Cluster) -> None:
         answer = await client.call("ListGroups")
         assert answer.address == named
 
-    settings = Settings((named,), resolve=((named, there),))
+    settings = Settings((named,), resolve=((named, address),))
 
     async def work() -> None:
         async with connect(settings) as client:

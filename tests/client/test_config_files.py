@@ -31,8 +31,8 @@ def cluster_id(config: Path) -> str:
     async def ask() -> str:
         async with connect(settings_from("-", {"config": config})) as cluster:
             answer = await cluster.call("DescribeCluster", {})
-            found: str = answer.value["clusterId"]
-            return found
+            id_of_cluster: str = answer.value["clusterId"]
+            return id_of_cluster
 
     return asyncio.run(ask())
 

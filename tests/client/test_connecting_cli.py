@@ -47,14 +47,14 @@ def files(secured_cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) ->
 def test_one_clear_line(
     secured_cluster: Cluster, files: dict[str, Path], name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    listener, flags, code, told = CASES[name]
+    listener, flags, code, expected = CASES[name]
     place = secured_cluster.addresses(listener)
     arguments = ["call", place, "Metadata", *(flag.format_map(files) for flag in flags)]
     assert main(arguments) == code
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert said.err.count("\n") == 1 and told in said.err and "topsecret" not in said.err
-    assert code != 4 or place in said.err
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1 and expected in captured.err and "topsecret" not in captured.err
+    assert code != 4 or place in captured.err
 
 
 def test_the_same_flags_connect(secured_cluster: Cluster, tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ def test_every_flag_is_there() -> None:
     @live_options
     def command(**_: Any) -> None: ...
 
-    flags = {flag for one in command.params for flag in (*one.opts, *one.secondary_opts)}
+    flags = {flag for parameter in command.params for flag in (*parameter.opts, *parameter.secondary_opts)}
     assert {words.split()[0] for words in table("Flags and variables", 0)} == flags
 
 
@@ -37,9 +37,9 @@ def test_every_variable_is_there() -> None:
 
 def test_a_variable_stands_beside_its_flag() -> None:
     for line in PAGE.splitlines():
-        found = re.match(r"\| `--([a-z-]+)", line)
-        if found:
-            assert f"`{VARIABLE_PREFIX}{found[1].replace('-', '_').upper()}`" in line
+        match = re.match(r"\| `--([a-z-]+)", line)
+        if match:
+            assert f"`{VARIABLE_PREFIX}{match[1].replace('-', '_').upper()}`" in line
 
 
 @pytest.mark.parametrize(

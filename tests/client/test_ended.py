@@ -74,7 +74,7 @@ def test_a_connection_half_open_when_the_block_ends_is_ended_with_it() -> None:
                 await came.wait()
             # no task of ours is left, be the caller's own still there
             left = asyncio.all_tasks() - {task, asyncio.current_task()}
-            assert not [one for one in left if one.get_name().startswith("kafkascope")]
+            assert not [other for other in left if other.get_name().startswith("kafkascope")]
             with pytest.raises(UsageError, match="is closed"):
                 await task
 

@@ -58,8 +58,8 @@ def test_a_leader_that_was_just_elected_is_asked_again_itself() -> None:
         return None
 
     async def use(cluster: Cluster, _: Stage) -> None:
-        asked = {"topics": [{"name": "orders", "partitions": [{"partitionIndex": 0}]}]}
-        await cluster.call("ListOffsets", asked)
+        request = {"topics": [{"name": "orders", "partitions": [{"partitionIndex": 0}]}]}
+        await cluster.call("ListOffsets", request)
 
     stage = play(script, use, leader=2)
     assert stage.times("ListOffsets") == [2, 2]
@@ -177,8 +177,8 @@ def test_a_leader_that_is_not_one_is_looked_up_again() -> None:
 
     async def use(cluster: Cluster, stage: Stage) -> None:
         moving = asyncio.get_running_loop().call_later(0.15, setattr, stage, "leader", 3)
-        asked = {"topics": [{"name": "orders", "partitions": [{"partitionIndex": 0}]}]}
-        assert (await cluster.call("ListOffsets", asked)).node == 3
+        request = {"topics": [{"name": "orders", "partitions": [{"partitionIndex": 0}]}]}
+        assert (await cluster.call("ListOffsets", request)).node == 3
         moving.cancel()
 
     play(script, use, leader=2)
@@ -217,8 +217,8 @@ def test_an_answer_that_is_whole_for_some_is_given_as_it_is() -> None:
         return None
 
     async def use(cluster: Cluster, stage: Stage) -> None:
-        asked = {"groups": [{"groupId": "g", "topics": None}, {"groupId": "h", "topics": None}]}
-        answer = await cluster.call("OffsetFetch", asked)
+        request = {"groups": [{"groupId": "g", "topics": None}, {"groupId": "h", "topics": None}]}
+        answer = await cluster.call("OffsetFetch", request)
         assert [row["errorCode"] for row in answer.value["groups"]] == [0, 16]
         assert len(stage.times("OffsetFetch")) == 1
 

@@ -42,7 +42,7 @@ def refused(
 
 
 @pytest.mark.parametrize(
-    ("data", "said"),
+    ("data", "message"),
     [
         (b"HTTP/1.1 400 Bad Request\r\n\r\n", "an HTTP server, not Kafka"),
         (b"SSH-2.0-OpenSSH_9.6\r\n", "an SSH server, not Kafka"),
@@ -57,8 +57,8 @@ def refused(
         (bytes.fromhex("e3a91277 00112233"), "not Kafka: give the port of a broker"),
     ],
 )
-def test_names_who_answers_on_a_port_that_is_not_kafkas(data: bytes, said: str) -> None:
-    assert said in refused(sending(data))
+def test_names_who_answers_on_a_port_that_is_not_kafkas(data: bytes, message: str) -> None:
+    assert message in refused(sending(data))
 
 
 @pytest.mark.parametrize("data", [b"SSH-2.0-OpenSSH_9.6\r\n", b"220 mail ready\r\n"])

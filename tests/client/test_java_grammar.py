@@ -42,10 +42,10 @@ def encoded(text: str) -> str:
 # without a name there is no setting; when Java makes one of a backslash at the end is its own affair
 def ours(text: str, read: Callable[[str], dict[str, str]]) -> str:
     try:
-        found = read(text)
+        config = read(text)
     except InputError:
         return "refused"
-    return "".join(["read", *(f" {encoded(name)}={encoded(found[name])}" for name in sorted(found) if name)])
+    return "".join(["read", *(f" {encoded(name)}={encoded(config[name])}" for name in sorted(config) if name)])
 
 
 @pytest.fixture(scope="module")
@@ -54,8 +54,8 @@ def java() -> dict[str, list[str]]:
     lines = [f"{kind} {base64.b64encode(case.encode()).decode()}\n" for kind in TEXTS for case in TEXTS[kind]]
     command = ["java", "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-cp", joined(kafka_path()), str(HERE / "Judge.java")]
     done = subprocess.run(command, input="".join(lines), capture_output=True, text=True, timeout=120, check=True)
-    said = iter(done.stdout.splitlines())
-    return {kind: [next(said) for _ in TEXTS[kind]] for kind in TEXTS}
+    lines_printed = iter(done.stdout.splitlines())
+    return {kind: [next(lines_printed) for _ in TEXTS[kind]] for kind in TEXTS}
 
 
 def _properties(text: str) -> dict[str, str]:
@@ -69,7 +69,7 @@ def _jaas(text: str) -> dict[str, str]:
 @pytest.mark.parametrize(("kind", "read"), [("properties", _properties), ("jaas", _jaas)])
 def test_java_reads_the_same(java: dict[str, list[str]], kind: str, read: Callable[[str], dict[str, str]]) -> None:
     mine = [ours(case, read) for case in TEXTS[kind]]
-    told = zip(TEXTS[kind], mine, java[kind], strict=True)
-    wrong = [(case, found, wanted) for case, found, wanted in told if found != wanted]
+    cases = zip(TEXTS[kind], mine, java[kind], strict=True)
+    wrong = [(case, parsed, expected) for case, parsed, expected in cases if parsed != expected]
     assert not wrong, f"{len(wrong)} of {len(mine)} (seed {SEED}): {wrong[:5]}"
     assert 0.01 < mine.count("refused") / len(mine) < 0.99

@@ -30,7 +30,7 @@ T = TypeVar("T")
 PATIENCE = 60.0
 
 
-def asked(handler: Handler, ask: Callable[[Cluster], Awaitable[T]], seconds: float = PATIENCE, **more: Any) -> T:
+def result_of(handler: Handler, ask: Callable[[Cluster], Awaitable[T]], seconds: float = PATIENCE, **more: Any) -> T:
     async def work() -> T:
         async with serving(handler) as address, connect(Settings((address,), timeout=seconds), **more) as cluster:
             return await ask(cluster)
@@ -54,14 +54,14 @@ def answering(*, rows: int = 1, **values: Any) -> Handler:
             return peer.metadata(brokers=[*first, *others])
         if request.api == "ApiVersions":
             return {"apiKeys": ranges(BROKER)}
-        found: dict[str, Any] = values.get(request.api or "", {})
-        return found
+        value: dict[str, Any] = values.get(request.api or "", {})
+        return value
 
     return handler
 
 
 @pytest.mark.parametrize(
-    ("address", "said"),
+    ("address", "message"),
     [
         (Address("127.0.0.1", 99_999), "127.0.0.1:99999: 99999 is no port; ports are 1 to 65535"),
         (Address("127.0.0.1", -1), "127.0.0.1:-1: -1 is no port"),
@@ -72,10 +72,10 @@ def answering(*, rows: int = 1, **values: Any) -> Handler:
         (Address("a" * 30_000, 9092), f"{'a' * 40}…:9092: a host of 30,000 characters; 255 are the most"),
     ],
 )
-def test_an_address_that_leads_nowhere_is_told_and_not_tried_again(address: Address, said: str) -> None:
+def test_an_address_that_leads_nowhere_is_told_and_not_tried_again(address: Address, message: str) -> None:
     with pytest.raises(UnreachableError) as raised:
         check_address(address)
-    assert said in str(raised.value)
+    assert message in str(raised.value)
     assert "advertised.listeners" in str(raised.value) and str(raised.value).isprintable()
     assert raised.value.final
 
@@ -88,8 +88,8 @@ def test_brokers_that_are_left_out_are_told_once_and_are_a_gap() -> None:
         return await versions_by_node(cluster), len(await cluster.brokers())
 
     rows = MAX_BROKERS + 1_000
-    (found, gaps), kept = asked(answering(rows=rows), ask, on_note=notes.append)
-    assert kept == MAX_BROKERS and len(found) == 1
+    (outcome, gaps), kept = result_of(answering(rows=rows), ask, on_note=notes.append)
+    assert kept == MAX_BROKERS and len(outcome) == 1
     (note,) = notes
     assert f"names {rows:,} brokers; 1,000 of them are left out" in note
     assert len(gaps) == MAX_GAPS + 2
@@ -100,7 +100,7 @@ def test_brokers_that_are_left_out_are_told_once_and_are_a_gap() -> None:
 
 def test_a_check_of_groups_is_not_healthy_where_brokers_are_left_out() -> None:
     handler = answering(rows=MAX_BROKERS + 5)
-    report = asked(handler, lambda cluster: check_cluster(cluster, (GROUP,), (), CheckLimits()))
+    report = result_of(handler, lambda cluster: check_cluster(cluster, (GROUP,), (), CheckLimits()))
     assert not report.healthy
     assert "groups of 5 brokers: of more than 2,048 brokers the first are asked" in summary_line(
         report.results, "groups"
@@ -113,17 +113,17 @@ def test_all_calls_of_a_look_together_have_the_time_of_one() -> None:
         await silence(peer)
 
     async def ask(cluster: Cluster) -> list[str]:
-        said = []
+        messages = []
         with cluster.look():
             for _ in range(3):
                 with pytest.raises(ReachError) as raised:
                     await cluster.call("ListGroups")
-                said.append(str(raised.value))
-        return said
+                messages.append(str(raised.value))
+        return messages
 
-    first, *others = asked(handler, ask, 0.3)
+    first, *others = result_of(handler, ask, 0.3)
     assert "no answer within 0.3 s" in first
-    assert all("there was no time left" in one for one in others)
+    assert all("there was no time left" in other for other in others)
 
 
 @pytest.mark.parametrize("at_once", [False, True], ids=["one after the other", "at the same time"])
@@ -141,10 +141,10 @@ def test_responses_of_a_round_of_calls_share_the_memory_of_one(monkeypatch: pyte
     async def ask(cluster: Cluster) -> list[str]:
         with cluster.together():
             calls = [listed(cluster) for _ in range(3)]
-            said = await asyncio.gather(*calls) if at_once else [await call for call in calls]
-        return [*said, await listed(cluster)]
+            responses = await asyncio.gather(*calls) if at_once else [await call for call in calls]
+        return [*responses, await listed(cluster)]
 
-    assert asked(answering(ListGroups=groups), ask) == ["50", "too much", "too much", "50"]
+    assert result_of(answering(ListGroups=groups), ask) == ["50", "too much", "too much", "50"]
 
 
 def test_a_few_items_are_under_way_at_a_time_and_come_in_order() -> None:
@@ -176,8 +176,8 @@ def test_nodes_without_an_answer_hold_nothing_of_what_came_too_late() -> None:
             await half_read()
 
     async def work() -> None:
-        found = await map_fairly(Cluster(Settings((Address("127.0.0.1", 1),))), range(50), ask)
-        assert [str(error) for error in found] == ["no answer"] * 50
+        responses = await map_fairly(Cluster(Settings((Address("127.0.0.1", 1),))), range(50), ask)
+        assert [str(error) for error in responses] == ["no answer"] * 50
         assert not any(response() for response in late)
 
     run(work())
@@ -187,8 +187,8 @@ def test_nodes_that_are_gone_fill_no_account_of_an_observer() -> None:
     async def ask(cluster: Cluster) -> Any:
         return await Observer(cluster).poll()
 
-    poll = asked(answering(rows=100), ask)
-    silent = [one.detail for one in poll.failures if one.api == "ListGroups" and not one.reached]
+    poll = result_of(answering(rows=100), ask)
+    silent = [failure.detail for failure in poll.failures if failure.api == "ListGroups" and not failure.reached]
     assert len(silent) == MAX_FAILURES + 1
     assert silent[-1] == f"ListGroups: {99 - MAX_FAILURES} more calls got no answer"
 
@@ -201,9 +201,9 @@ def test_versions_that_nobody_knows_are_listed_up_to_a_limit() -> None:
             await peer.answer(request, value if request.api != "ApiVersions" else {"apiKeys": []})
             request = await peer.request()
 
-    found = asked(handler, lambda cluster: probe(cluster, apis_only=frozenset()))
+    listed = result_of(handler, lambda cluster: probe(cluster, apis_only=frozenset()))
     for key in (16, 1_000):
-        proofs = [proof for proof in found.proofs if proof.key == key]
+        proofs = [proof for proof in listed.proofs if proof.key == key]
         assert len(proofs) == MAX_UNKNOWN_VERSIONS
         assert proofs[-1].why.endswith("up to v32767 are offered")
 
@@ -212,20 +212,20 @@ def test_apis_that_nobody_knows_are_kept_up_to_a_limit() -> None:
     async def handler(peer: Peer) -> None:
         await peer.greet(dict.fromkeys(range(30000), (0, 1)))
 
-    assert len(asked(handler, lambda cluster: cluster.versions())) == MAX_APIS
+    assert len(result_of(handler, lambda cluster: cluster.versions())) == MAX_APIS
 
 
 def test_a_cluster_without_brokers_is_refused_by_a_probe() -> None:
     with pytest.raises(RefusedError, match="holds nothing of what was asked for"):
-        asked(answering(rows=0), probe)
+        result_of(answering(rows=0), probe)
 
 
 def test_a_cluster_without_brokers_has_no_groups() -> None:
-    assert asked(answering(rows=0), describe_groups).groups == ()
+    assert result_of(answering(rows=0), describe_groups).groups == ()
 
 
 def test_a_response_as_large_as_kafkas_is_taken_after_the_login() -> None:
     groups = {"groups": [{"groupId": "g" * 30_000, "protocolType": "consumer"} for _ in range(40)]}
-    answer = asked(answering(ListGroups=groups), lambda cluster: cluster.call("ListGroups"))
+    answer = result_of(answering(ListGroups=groups), lambda cluster: cluster.call("ListGroups"))
     assert len(answer.response_bytes) > 2 * MAX_LOGIN_FRAME_BYTES
     assert answer.exact and len(answer.value["groups"]) == 40

@@ -11,11 +11,13 @@ ORDERS = UUID("6513270e-269e-4d37-b2a7-4de452e6b438")
 
 
 def test_a_name_where_an_id_belongs_gets_a_stand_in() -> None:
-    given, found = with_placeholders("Fetch", 17, {"topics": [{"topicId": "orders"}, {"topicId": uuid_text(ORDERS)}]})
-    assert list(found.values()) == ["orders"]
-    first, second = request_value("Fetch", 17, given)["topics"]
-    assert (first["topicId"], second["topicId"]) == (next(iter(found)), ORDERS)
-    assert substitute(first, {next(iter(found)): ORDERS})["topicId"] == ORDERS
+    content, stand_ins = with_placeholders(
+        "Fetch", 17, {"topics": [{"topicId": "orders"}, {"topicId": uuid_text(ORDERS)}]}
+    )
+    assert list(stand_ins.values()) == ["orders"]
+    first, second = request_value("Fetch", 17, content)["topics"]
+    assert (first["topicId"], second["topicId"]) == (next(iter(stand_ins)), ORDERS)
+    assert substitute(first, {next(iter(stand_ins)): ORDERS})["topicId"] == ORDERS
 
 
 def test_both_forms_of_an_id_are_ids() -> None:
@@ -23,11 +25,11 @@ def test_both_forms_of_an_id_are_ids() -> None:
 
 
 def test_a_topic_may_go_by_any_of_its_field_names() -> None:
-    by_name, found = with_placeholders("Fetch", 17, {"topics": [{"topic": "orders"}]})
-    assert list(found.values()) == ["orders"]
+    by_name, stand_ins = with_placeholders("Fetch", 17, {"topics": [{"topic": "orders"}]})
+    assert list(stand_ins.values()) == ["orders"]
     assert by_name["topics"][0].keys() == {"topicId"}
-    by_id, found = with_placeholders("Fetch", 12, {"topics": [{"topicId": uuid_text(ORDERS)}]})
-    assert found == {}
+    by_id, stand_ins = with_placeholders("Fetch", 12, {"topics": [{"topicId": uuid_text(ORDERS)}]})
+    assert stand_ins == {}
     assert ids_for_names("Fetch", 12, request_value("Fetch", 12, by_id)) == {uuid_text(ORDERS): ORDERS}
 
 
@@ -36,19 +38,19 @@ def test_the_definitions_spelling_is_read_too() -> None:
 
 
 def test_a_topic_goes_by_one_of_id_and_name() -> None:
-    given, _ = with_placeholders("Metadata", 12, {"topics": [{"topicId": "orders"}, {"name": "payments"}]})
-    assert [topic.get("name", "absent") for topic in given["topics"]] == [None, "payments"]
+    content, _ = with_placeholders("Metadata", 12, {"topics": [{"topicId": "orders"}, {"name": "payments"}]})
+    assert [topic.get("name", "absent") for topic in content["topics"]] == [None, "payments"]
 
 
 def test_a_misspelt_field_stays_for_the_check_to_find() -> None:
-    given = {"topics": [{"topicIdd": "orders"}], "more": 1}
-    assert with_placeholders("Fetch", 17, given) == (given, {})
+    content = {"topics": [{"topicIdd": "orders"}], "more": 1}
+    assert with_placeholders("Fetch", 17, content) == (content, {})
 
 
 def test_what_is_no_object_is_left_alone() -> None:
     odd: list[object] = [[], "x", 3, None, {"topics": {"topicId": 5}}, {"topics": [5]}]
-    for given in odd:
-        assert with_placeholders("Fetch", 17, given) == (given, {})
+    for content in odd:
+        assert with_placeholders("Fetch", 17, content) == (content, {})
 
 
 def test_a_name_that_is_no_id_is_not_looked_up() -> None:

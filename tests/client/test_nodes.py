@@ -274,8 +274,8 @@ def _as_controllers(node: int, request: DecodedFrame, stage: Stage) -> Mapping[s
     return {"topics": [{"topicName": "__cluster_metadata", "partitions": [partition]}]}
 
 
-@pytest.mark.parametrize("told", [True, False])
-def test_among_controllers_the_active_one_is_found(told: bool) -> None:
+@pytest.mark.parametrize("is_known", [True, False])
+def test_among_controllers_the_active_one_is_found(is_known: bool) -> None:
     stages: list[Stage] = []
 
     async def use(cluster: Cluster, stage: Stage) -> None:
@@ -290,7 +290,7 @@ def test_among_controllers_the_active_one_is_found(told: bool) -> None:
     def script(node: int, request: DecodedFrame) -> Mapping[str, Any] | None:
         return _as_controllers(node, request, stages[0])
 
-    play(script, use, controller=3, versions=CONTROLLER_VERSIONS, controllers=told)
+    play(script, use, controller=3, versions=CONTROLLER_VERSIONS, controllers=is_known)
 
 
 def test_a_controller_that_lost_its_place_is_followed() -> None:

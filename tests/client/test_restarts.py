@@ -190,8 +190,8 @@ class Cutter:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
-        there, out = await asyncio.open_connection(self._to.host, self._to.port)
-        for work in (self._forth(reader, out), self._back(there, writer)):
+        incoming, out = await asyncio.open_connection(self._to.host, self._to.port)
+        for work in (self._forth(reader, out), self._back(incoming, writer)):
             task = asyncio.create_task(work)
             self._tasks.add(task)
 
@@ -222,9 +222,12 @@ async def _close(sink: asyncio.StreamWriter) -> None:
 
 @asynccontextmanager
 async def through_a_cutter(lab: "Lab") -> AsyncIterator[tuple[Cutter, Cluster]]:
-    (there,) = parse_addresses(lab.bootstrap)
-    cutter = Cutter(there)
-    async with cutter.listening() as way, connect(Settings((there,), resolve=((there, way),), timeout=60.0)) as client:
+    (address,) = parse_addresses(lab.bootstrap)
+    cutter = Cutter(address)
+    async with (
+        cutter.listening() as way,
+        connect(Settings((address,), resolve=((address, way),), timeout=60.0)) as client,
+    ):
         await client.brokers()
         yield cutter, client
 
@@ -259,10 +262,10 @@ def test_a_change_whose_answer_is_cut_off_is_told_as_unknown_and_not_repeated(cl
     async def work() -> None:
         async with through_a_cutter(cluster) as (cutter, client):
             name = new_name("topic")
-            asked = {"topics": [{"name": name, "numPartitions": 1, "replicationFactor": 1}], "timeoutMs": 30_000}
+            request = {"topics": [{"name": name, "numPartitions": 1, "replicationFactor": 1}], "timeoutMs": 30_000}
             cutter.left = 6
             with pytest.raises(ReachError, match=r"\(2 of \d+ bytes\); whether it was done is unknown"):
-                await client.call("CreateTopics", asked)
+                await client.call("CreateTopics", request)
             assert cutter.connections == 1
             assert await client.topic_id(name)
 

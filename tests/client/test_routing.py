@@ -21,12 +21,12 @@ def test_every_api_of_the_catalog_is_classed() -> None:
 @pytest.mark.parametrize("api", ROUTES)
 def test_every_request_example_of_every_version_has_a_target(api: str) -> None:
     """What the examples name, the request goes to: a field under another name would send it anywhere."""
-    found = set()
+    targets = set()
     for version in message(f"{api}Request").all_versions():
         value = example(f"{api}Request", version)
-        found.add(type(target_of(api, value)))
+        targets.add(type(target_of(api, value)))
     if ROUTES[api].__name__ in ("_leader", "_group", "_transaction", "_share_state"):
-        assert AnyBroker not in found, api
+        assert AnyBroker not in targets, api
 
 
 @pytest.mark.parametrize(

@@ -48,8 +48,8 @@ def scram(password: str = PLANTED) -> Sasl:
 def test_a_server_that_does_not_know_the_password_gets_no_session() -> None:
     """It says yes to everything; only the signature tells."""
     first = {"authBytes": "r={nonce}server,s={salt},i=4096"}
-    told = refusal(scram(), [first, {"authBytes": "v=AAAA"}])
-    assert told.endswith("the server's signature is wrong; it does not know the password")
+    message = refusal(scram(), [first, {"authBytes": "v=AAAA"}])
+    assert message.endswith("the server's signature is wrong; it does not know the password")
     assert refusal(scram(), [first, {"authBytes": ""}]).endswith("the server's message is no SCRAM")
 
 
@@ -60,8 +60,8 @@ def test_a_server_that_asks_for_a_weak_proof_gets_none() -> None:
 
 def test_a_secret_that_comes_back_is_not_shown() -> None:
     answer = {"errorCode": 58, "errorMessage": f"wrong: {PLANTED}"}
-    told = refusal(Sasl("PLAIN", "alice", Secret(PLANTED)), [answer])
-    assert told.endswith("login as alice by PLAIN failed: wrong: ***")
+    message = refusal(Sasl("PLAIN", "alice", Secret(PLANTED)), [answer])
+    assert message.endswith("login as alice by PLAIN failed: wrong: ***")
 
 
 def test_a_token_of_a_file_that_comes_back_is_not_shown(tmp_path: Path) -> None:
@@ -72,13 +72,13 @@ def test_a_token_of_a_file_that_comes_back_is_not_shown(tmp_path: Path) -> None:
 
 def test_what_a_server_says_moves_no_cursor() -> None:
     answer = {"errorCode": 58, "errorMessage": "\x1b[2Jgone\r\nkafkascope: all is well" + "x" * 9999}
-    told = refusal(Sasl("PLAIN", "alice", Secret("x")), [answer])
-    assert "failed: [2Jgone kafkascope: all is well" in told and told.isprintable() and len(told) < 500
+    message = refusal(Sasl("PLAIN", "alice", Secret("x")), [answer])
+    assert "failed: [2Jgone kafkascope: all is well" in message and message.isprintable() and len(message) < 500
 
 
 def test_mechanisms_that_move_the_cursor_do_not() -> None:
-    told = refusal(Sasl("PLAIN", "alice", Secret("x")), [], ["\x1b[2J", "OTHER"])
-    assert told.endswith("the broker has no PLAIN here; the broker offers [2J, OTHER")
+    message = refusal(Sasl("PLAIN", "alice", Secret("x")), [], ["\x1b[2J", "OTHER"])
+    assert message.endswith("the broker has no PLAIN here; the broker offers [2J, OTHER")
 
 
 def test_a_server_without_mechanisms() -> None:
@@ -91,10 +91,10 @@ def test_a_refused_token_in_any_form_is_one_line(answer: str) -> None:
         {"authBytes": answer.replace("{", "{{").replace("}", "}}")},
         {"errorCode": 58, "errorMessage": "no"},
     ]
-    told = refusal(Sasl("OAUTHBEARER", token=Secret(PLANTED)), replies)
-    assert "by OAUTHBEARER failed" in told and told.isprintable() and PLANTED not in told
+    message = refusal(Sasl("OAUTHBEARER", token=Secret(PLANTED)), replies)
+    assert "by OAUTHBEARER failed" in message and message.isprintable() and PLANTED not in message
 
 
 def test_another_error_is_named() -> None:
-    told = refusal(scram(), [{"errorCode": 34, "errorMessage": None}])
-    assert told.endswith("failed: ILLEGAL_SASL_STATE (34)")
+    message = refusal(scram(), [{"errorCode": 34, "errorMessage": None}])
+    assert message.endswith("failed: ILLEGAL_SASL_STATE (34)")

@@ -86,24 +86,24 @@ def no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def said_about(text: str, path: Path, capsys: pytest.CaptureFixture[str]) -> str:
     path.write_text(text)
-    said = ""
+    shown = ""
     for host in ("-", "h:1"):
         try:
             settings_from(host, {"config": path})
         except KafkascopeError as error:
-            said += f"{error!r} {error.__cause__!r}"
+            shown += f"{error!r} {error.__cause__!r}"
     captured = capsys.readouterr()
-    return said + captured.out + captured.err
+    return shown + captured.out + captured.err
 
 
 @pytest.mark.parametrize("number", range(len(FILES)))
 def test_no_error_or_warning_about_a_broken_file_holds_the_secret(
     number: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    said = said_about(FILES[number], tmp_path / "c", capsys)
-    said = said.replace(repr(tmp_path), "")
+    message = said_about(FILES[number], tmp_path / "c", capsys)
+    message = message.replace(repr(tmp_path), "")
     for part in (PLANTED, "scrtx"):
-        assert part.lower() not in said.lower(), FILES[number]
+        assert part.lower() not in message.lower(), FILES[number]
 
 
 @pytest.mark.parametrize("drop", ['"', "=", ";", " ", "\n", "PlainLoginModule", "required", "password", "username"])
@@ -139,15 +139,15 @@ def test_a_wrong_address_of_a_file_is_told_by_file_and_key(tmp_path: Path) -> No
 
 
 def test_an_unknown_key_is_told_as_far_as_it_is_a_key(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    said = said_about(f"sasl.username=u\nsasl.password {PLANTED}=\nsasl.user=x", tmp_path / "c", capsys)
-    assert "not understood and left out: sasl.password…, sasl.user\n" in said
+    message = said_about(f"sasl.username=u\nsasl.password {PLANTED}=\nsasl.user=x", tmp_path / "c", capsys)
+    assert "not understood and left out: sasl.password…, sasl.user\n" in message
 
 
 def test_misspelt_options_of_a_login_module_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    said = said_about(f'{JAAS_HEAD}{PLAIN} required user="alice" pasword="{PLANTED}";', tmp_path / "c", capsys)
-    assert "/c: sasl.jaas.config: no option is called user; did you mean username?" in said
-    assert "/c: sasl.jaas.config: no option is called pasword; did you mean password?" in said
-    assert "PLAIN needs a user" in said and "username in sasl.jaas.config" in said
+    message = said_about(f'{JAAS_HEAD}{PLAIN} required user="alice" pasword="{PLANTED}";', tmp_path / "c", capsys)
+    assert "/c: sasl.jaas.config: no option is called user; did you mean username?" in message
+    assert "/c: sasl.jaas.config: no option is called pasword; did you mean password?" in message
+    assert "PLAIN needs a user" in message and "username in sasl.jaas.config" in message
 
 
 def test_a_store_of_a_file_that_is_not_there_is_told_by_file_and_key(tmp_path: Path) -> None:

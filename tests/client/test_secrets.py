@@ -37,8 +37,8 @@ def everything_said(value: object) -> str:
 def test_a_secret_shows_itself_to_nobody() -> None:
     secret = Secret(PLANTED)
     assert secret.reveal() == PLANTED
-    for said in (everything_said(secret), f"{secret:>20}", "%s %r" % (secret, secret), str(vars_of(secret))):  # noqa: UP031
-        assert PLANTED not in said
+    for shown in (everything_said(secret), f"{secret:>20}", "%s %r" % (secret, secret), str(vars_of(secret))):  # noqa: UP031
+        assert PLANTED not in shown
     with pytest.raises(TypeError, match="not written"):
         pickle.dumps(secret)
 
@@ -56,8 +56,8 @@ def test_settings_show_no_secret() -> None:
     names = {
         field.name for kind in (Tls, Sasl, PartialSettings) for field in fields(kind) if "Secret" in str(field.type)
     }
-    told = {field.name for kind in (Tls, Sasl, PartialSettings) for field in fields(kind)}
-    suspicious = {name for name in told if any(part in name for part in ("password", "secret", "key"))}
+    all_names = {field.name for kind in (Tls, Sasl, PartialSettings) for field in fields(kind)}
+    suspicious = {name for name in all_names if any(part in name for part in ("password", "secret", "key"))}
     assert suspicious <= names
     assert names >= {"password", "key_password", "store_password", "ca_password", "token", "token_client_secret"}
 
@@ -70,9 +70,9 @@ def test_what_was_read_from_a_file_shows_no_secret(tmp_path: Path) -> None:
         f"ssl.truststore.password={PLANTED}\nssl.keystore.password={PLANTED}\nssl.key.password={PLANTED}\n"
         f"ssl.keystore.certificate.chain=x\nssl.keystore.key={PLANTED}\n"
     )
-    given = read_config(tmp_path / "c")
-    assert given.password == Secret(PLANTED)
-    assert PLANTED not in everything_said(given)
+    config = read_config(tmp_path / "c")
+    assert config.password == Secret(PLANTED)
+    assert PLANTED not in everything_said(config)
     assert PLANTED not in everything_said(parse_jaas(line, "file"))
     assert PLANTED not in everything_said(LockedKey("a", [], PLANTED.encode()))
 
@@ -115,8 +115,8 @@ def test_a_failed_login_leaves_no_trace_of_it(
     with pytest.raises(KafkascopeError) as caught:
         asyncio.run(ask(), debug=True)
     error = caught.value
-    said = "".join(traceback.format_exception(error, chain=True))
-    for text in (said, caplog.text, everything_said(error), everything_said(seen)):
+    trace = "".join(traceback.format_exception(error, chain=True))
+    for text in (trace, caplog.text, everything_said(error), everything_said(seen)):
         assert PLANTED not in text
 
 
@@ -144,8 +144,8 @@ def test_a_secret_typed_as_a_flag_is_refused_without_repeating_it(
     flag: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code = main(["call", "a:1", "Metadata", f"{flag}={PLANTED}"])
-    said = capsys.readouterr()
-    assert code == 2 and PLANTED not in said.out + said.err
+    captured = capsys.readouterr()
+    assert code == 2 and PLANTED not in captured.out + captured.err
 
 
 def test_a_secret_in_a_url_is_not_repeated(tmp_path: Path) -> None:

@@ -157,7 +157,7 @@ def test_a_token_alone_means_oauthbearer(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ({"username": "u"}, "which SASL mechanism"),
         ({"sasl_mechanism": "PLAIN"}, "--username"),
@@ -169,8 +169,8 @@ def test_a_token_alone_means_oauthbearer(tmp_path: Path) -> None:
         ({"resolve": ("a",)}, "HOST:PORT=ADDRESS"),
     ],
 )
-def test_what_is_missing_is_named(options: dict[str, Any], told: str) -> None:
-    with pytest.raises(UsageError, match=told):
+def test_what_is_missing_is_named(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         settings_from("a:1", options)
 
 
@@ -190,11 +190,11 @@ def test_one_line_end_is_no_part_of_a_secret(tmp_path: Path, content: str, expec
 
 
 @pytest.mark.parametrize(
-    ("content", "told"), [(b"", "empty"), (b"\n", "empty"), (b"\xff", "UTF-8"), (b"x" * 70_000, "larger")]
+    ("content", "message"), [(b"", "empty"), (b"\n", "empty"), (b"\xff", "UTF-8"), (b"x" * 70_000, "larger")]
 )
-def test_a_file_that_holds_no_secret_is_named(tmp_path: Path, content: bytes, told: str) -> None:
+def test_a_file_that_holds_no_secret_is_named(tmp_path: Path, content: bytes, message: str) -> None:
     (tmp_path / "p").write_bytes(content)
-    with pytest.raises(InputError, match=f"/p.* {told}"):
+    with pytest.raises(InputError, match=f"/p.* {message}"):
         settings_from("a:1", {"sasl_mechanism": "PLAIN", "username": "u", "password_file": tmp_path / "p"})
 
 
@@ -211,7 +211,7 @@ def test_every_flag_has_its_variable() -> None:
 
 def test_variables_say_what_flags_say(tmp_path: Path) -> None:
     secret = write(tmp_path / "s", "s\n")
-    given = from_environment(
+    settings = from_environment(
         {
             "KAFKASCOPE_TLS": "yes",
             "KAFKASCOPE_INSECURE": "0",
@@ -223,9 +223,14 @@ def test_variables_say_what_flags_say(tmp_path: Path) -> None:
             "KAFKASCOPE_USERNAME": "",
         }
     )
-    assert (given.tls, given.insecure, given.timeout, given.ca) == (True, False, 2.5, Path("ca.pem"))
-    assert given.resolve == ("a:1=b", "c:1=d")
-    assert (given.ca_password, given.token, given.username, given.sasl) == (Secret("s"), Secret("t"), None, True)
+    assert (settings.tls, settings.insecure, settings.timeout, settings.ca) == (True, False, 2.5, Path("ca.pem"))
+    assert settings.resolve == ("a:1=b", "c:1=d")
+    assert (settings.ca_password, settings.token, settings.username, settings.sasl) == (
+        Secret("s"),
+        Secret("t"),
+        None,
+        True,
+    )
 
 
 @pytest.mark.parametrize(
@@ -330,10 +335,10 @@ def typed(answer: bytes, code: int, *command: str) -> bytes:
     return shown
 
 
-def read_until(terminal: int, wanted: bytes | None) -> bytes:
+def read_until(terminal: int, expected: bytes | None) -> bytes:
     """None: to the end."""
     shown = b""
-    while wanted is None or wanted not in shown:
+    while expected is None or expected not in shown:
         assert select.select([terminal], [], [], SECONDS)[0], shown
         try:
             part = os.read(terminal, 1024)

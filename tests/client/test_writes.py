@@ -46,10 +46,10 @@ def test_every_place_of_a_name_is_a_field_of_some_version() -> None:
 def _has(api: str, version: int, place: str) -> bool:
     fields: tuple[LayoutField, ...] = layout(f"{api}Request", version).fields
     for name in place.split("."):
-        found = next((field for field in fields if field.name == name), None)
-        if found is None:
+        field_named = next((field for field in fields if field.name == name), None)
+        if field_named is None:
             return False
-        fields = found.fields
+        fields = field_named.fields
     return True
 
 
@@ -69,16 +69,16 @@ def _has(api: str, version: int, place: str) -> bool:
     ],
 )
 def test_says_what_it_would_do(api: str, version: int, value: dict[str, object], says: str) -> None:
-    found = effect(api, version, value)
-    assert found.changes
-    assert found.line.startswith(f"{api} would {says}"), found.line
-    assert found.line.endswith("; add --write to send it")
+    change = effect(api, version, value)
+    assert change.changes
+    assert change.line.startswith(f"{api} would {says}"), change.line
+    assert change.line.endswith("; add --write to send it")
 
 
 def test_names_a_topic_rather_than_its_id() -> None:
     topic_id = UUID(int=7)
-    found = effect("DeleteTopics", 6, {"topics": [{"topicId": topic_id, "name": None}]}, {topic_id: "orders"})
-    assert found.does == "delete topics: orders"
+    change = effect("DeleteTopics", 6, {"topics": [{"topicId": topic_id, "name": None}]}, {topic_id: "orders"})
+    assert change.does == "delete topics: orders"
 
 
 @pytest.mark.parametrize(
@@ -91,21 +91,21 @@ def test_names_a_topic_rather_than_its_id() -> None:
     ],
 )
 def test_what_the_broker_only_checks_needs_no_word(api: str, version: int, value: dict[str, object]) -> None:
-    found = effect(api, version, value)
-    assert (found.changes, found.remark) == (False, "the broker only checks it: a dry run there")
+    change = effect(api, version, value)
+    assert (change.changes, change.remark) == (False, "the broker only checks it: a dry run there")
 
 
 def test_one_transaction_that_is_not_only_verified_is_a_write() -> None:
-    asked = [{"transactionalId": "t", "verifyOnly": True}, {"transactionalId": "u", "verifyOnly": False}]
-    assert effect("AddPartitionsToTxn", 4, {"transactions": asked}).changes
+    transactions = [{"transactionalId": "t", "verifyOnly": True}, {"transactionalId": "u", "verifyOnly": False}]
+    assert effect("AddPartitionsToTxn", 4, {"transactions": transactions}).changes
 
 
 @pytest.mark.parametrize(
     ("key_type", "topic"), [(0, "__consumer_offsets"), (1, "__transaction_state"), (2, "__share_group_state")]
 )
 def test_asking_for_a_coordinator_changes_something_only_without_its_topic(key_type: int, topic: str) -> None:
-    found = effect("FindCoordinator", 6, {"keyType": key_type, "coordinatorKeys": ["x"]})
-    assert (found.changes, found.unless_topic) == (False, topic)
+    change = effect("FindCoordinator", 6, {"keyType": key_type, "coordinatorKeys": ["x"]})
+    assert (change.changes, change.unless_topic) == (False, topic)
 
 
 @pytest.mark.parametrize(

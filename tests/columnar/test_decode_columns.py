@@ -217,4 +217,6 @@ def test_a_missing_extra_says_how_to_install_it(missing: str) -> None:
     program = f"import sys; sys.modules[{missing!r}] = None; import kafkascope.columnar"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
     last = done.stderr.strip().splitlines()[-1]
-    assert last == f"kafkascope.errors.UsageError: columns need {missing}: pip install 'kafkascope[columns]'"
+    assert (
+        last == f"kafkascope.errors.UsageError: kafkascope.columnar needs {missing}: pip install 'kafkascope[columns]'"
+    )

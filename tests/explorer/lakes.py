@@ -64,8 +64,8 @@ def hostile_lake(folder: Path) -> Lake:
     put(lake, "share_fetch_request", [body])
     put(lake, "connections", [{"connection_id": HOSTILE, "first_at": NOON_US, "last_at": NOON_US, "protocol": HOSTILE}])
     put(lake, "share_deliveries", [delivery(group_id=HOSTILE)])
-    told = {"subject": HOSTILE, "subject_kind": HOSTILE, "rule": HOSTILE, "summary": HOSTILE, "advice": HOSTILE}
-    put(lake, "findings", [finding("critical", **told, evidence=["abc123"], figures=f'{{"a": {HOSTILE!r}}}')])
+    values = {"subject": HOSTILE, "subject_kind": HOSTILE, "rule": HOSTILE, "summary": HOSTILE, "advice": HOSTILE}
+    put(lake, "findings", [finding("critical", **values, evidence=["abc123"], figures=f'{{"a": {HOSTILE!r}}}')])
     recording = {"ingest_id": "5d1f", "capture_uri": row["capture_uri"], "kind": "capture", "bytes": 5, "digest": "0"}
     put(lake, "captures", [recording | {"exchanges": 2, "first_at": NOON_US, "last_at": NOON_US}])
     return lake

@@ -68,7 +68,7 @@ def frame_of(name: str, version: int) -> bytes:
     return encode_frame(name, version, example(name, version), example_header(name, version))
 
 
-def asked(name: str, version: int) -> str:
+def as_name(name: str, version: int) -> str:
     return "" if name.endswith("Request") else f"{name}:{version}"
 
 
@@ -87,27 +87,27 @@ def dump(data: bytes) -> str:
 @pytest.mark.parametrize(("name", "version"), SEEDS)
 def test_each_seed_message_is_decoded_in_any_dress(app: Starlette, name: str, version: int, dress: str) -> None:
     data = frame_of(name, version)
-    said = asked(name, version)
+    page_values = as_name(name, version)
     if dress == "file":
-        answer = upload(app, data, **{"as": said})
+        answer = upload(app, data, **{"as": page_values})
     elif dress == "raw body":
-        query = urlencode({"as": said})
+        query = urlencode({"as": page_values})
         octets = {"content-type": "application/octet-stream"}
         answer = ask(app, f"/decode.json?{query}", method="POST", headers=octets, body=data)
     else:
         text = {"hex": data.hex(), "base64": b64encode(data).decode(), "dump": dump(data)}[dress]
-        answer = post(app, data=text, **{"as": said})
+        answer = post(app, data=text, **{"as": page_values})
     assert answer.status == 200, answer.text
-    found = answer.json["decoded"]
-    assert (found["message"], found["version"], found["exact"]) == (name, version, True)
-    assert found["json"] == to_json(name, version, example(name, version))
-    assert b"".join(bytes.fromhex(piece["hex"]) for piece in found["bytes"]) == data
-    assert found["header"]["correlationId"] == 7
+    decoded = answer.json["decoded"]
+    assert (decoded["message"], decoded["version"], decoded["exact"]) == (name, version, True)
+    assert decoded["json"] == to_json(name, version, example(name, version))
+    assert b"".join(bytes.fromhex(piece["hex"]) for piece in decoded["bytes"]) == data
+    assert decoded["header"]["correlationId"] == 7
 
 
 @pytest.mark.parametrize(("name", "version"), SEEDS)
 def test_a_short_message_has_a_link_that_decodes_it_again(app: Starlette, name: str, version: int) -> None:
-    first = post(app, data=frame_of(name, version).hex(), **{"as": asked(name, version)}).json
+    first = post(app, data=frame_of(name, version).hex(), **{"as": as_name(name, version)}).json
     again = ask(app, f"/decode.json?{first['permalink']}")
     assert again.status == 200
     assert again.json["decoded"] == first["decoded"]
@@ -119,21 +119,21 @@ def test_a_short_message_has_a_link_that_decodes_it_again(app: Starlette, name: 
 
 def test_a_long_message_has_no_link_and_is_decoded_all_the_same(app: Starlette) -> None:
     body = encode("MetadataRequest", 0, {"topics": [{"name": "t" * 1000} for _ in range(3)]})
-    found = post(app, data=body.hex(), **{"as": "MetadataRequest:0"}).json
-    assert found["decoded"]["exact"]
-    assert found["permalink"] is None
+    value = post(app, data=body.hex(), **{"as": "MetadataRequest:0"}).json
+    assert value["decoded"]["exact"]
+    assert value["permalink"] is None
     assert ask(app, "/decode.json?" + urlencode({"hex": "00" * (MAX_LINK_BYTES + 1)})).status == 414
 
 
 def test_a_message_of_many_pieces_is_shown_in_part_and_says_so(app: Starlette) -> None:
     body = encode("OffsetDeleteRequest", 0, {"groupId": "g", "topics": [
         {"name": "t", "partitions": [{"partitionIndex": n} for n in range(MAX_SHOWN_PIECES + 500)]}]})  # fmt: skip
-    found = post(app, data=body.hex(), **{"as": "OffsetDeleteRequest:0"}).json["decoded"]
-    assert found["exact"]
-    assert len(found["bytes"]) == MAX_SHOWN_PIECES
-    assert found["left"] > 400
+    decoded = post(app, data=body.hex(), **{"as": "OffsetDeleteRequest:0"}).json["decoded"]
+    assert decoded["exact"]
+    assert len(decoded["bytes"]) == MAX_SHOWN_PIECES
+    assert decoded["left"] > 400
     page = post(app, "/decode.html", data=body.hex(), **{"as": "OffsetDeleteRequest:0"}).text
-    assert f"{found['left']} more pieces are not shown" in page
+    assert f"{decoded['left']} more pieces are not shown" in page
 
 
 def test_long_values_and_lists_are_cut_and_the_page_stays_small(app: Starlette) -> None:
@@ -142,15 +142,15 @@ def test_long_values_and_lists_are_cut_and_the_page_stays_small(app: Starlette) 
     answers = [
         upload(app, content, path=path, **{"as": "OffsetDeleteRequest:0"}) for path in ("/decode.json", "/decode.html")
     ]
-    found = answers[0].json["decoded"]
-    assert found["exact"]
-    assert found["jsonCut"]
-    assert found["json"]["topics"][0]["name"].endswith("… 25904 more")
+    decoded = answers[0].json["decoded"]
+    assert decoded["exact"]
+    assert decoded["jsonCut"]
+    assert decoded["json"]["topics"][0]["name"].endswith("… 25904 more")
     assert "The JSON is cut" in answers[1].text
     many = encode("OffsetDeleteRequest", 0, value | {"topics": [{"name": "t", "partitions": []}] * 50_000})
-    found = upload(app, many, **{"as": "OffsetDeleteRequest:0"}).json["decoded"]
-    assert len(found["json"]["topics"]) < MAX_SHOWN_PIECES
-    assert found["jsonCut"]
+    decoded = upload(app, many, **{"as": "OffsetDeleteRequest:0"}).json["decoded"]
+    assert len(decoded["json"]["topics"]) < MAX_SHOWN_PIECES
+    assert decoded["jsonCut"]
 
 
 def test_a_release_has_its_own_names(app: Starlette) -> None:
@@ -162,8 +162,8 @@ def test_a_release_has_its_own_names(app: Starlette) -> None:
 def test_why_it_is_not_exact(app: Starlette) -> None:
     data = bytearray(encode("ShareFetchRequest", 2, example("ShareFetchRequest", 2)))
     data[-2:] = b"\x01\x81\x00"[1:]
-    found = post(app, data=(bytes(data) + b"\x00").hex(), **{"as": "ShareFetchRequest:2"}).json["decoded"]
-    assert found["problem"] or found["reasons"]
+    decoded = post(app, data=(bytes(data) + b"\x00").hex(), **{"as": "ShareFetchRequest:2"}).json["decoded"]
+    assert decoded["problem"] or decoded["reasons"]
     flag = encode("ApiVersionsRequest", 3, {}) + b"\x00\x00"
     shown = post(app, "/decode.html", data=flag.hex(), **{"as": "ApiVersionsRequest:3"}).text
     assert "2 bytes behind the message (offset 3)" in shown
@@ -173,40 +173,40 @@ def test_why_it_is_not_exact(app: Starlette) -> None:
 @pytest.mark.parametrize("cut", [6, 11, 20, 45, 90, 100, 120, 150])
 def test_what_cannot_be_read_says_where_and_shows_what_was_read(app: Starlette, cut: int) -> None:
     whole = frame_of("ShareFetchRequest", 2)
-    found = post(app, data=whole[:cut].hex()).json["decoded"]
-    assert found["problem"]
-    assert found["stopped"] <= cut
-    read = b"".join(bytes.fromhex(piece["hex"]) for piece in found["bytes"])
-    assert read == whole[: found["stopped"]]
-    assert bytes.fromhex(found["unreadHex"]) == whole[found["stopped"] : cut]
+    decoded = post(app, data=whole[:cut].hex()).json["decoded"]
+    assert decoded["problem"]
+    assert decoded["stopped"] <= cut
+    read = b"".join(bytes.fromhex(piece["hex"]) for piece in decoded["bytes"])
+    assert read == whole[: decoded["stopped"]]
+    assert bytes.fromhex(decoded["unreadHex"]) == whole[decoded["stopped"] : cut]
     page = post(app, "/decode.html", data=whole[:cut].hex()).text
-    assert f"Read up to offset {found['stopped']} of {cut}" in page
+    assert f"Read up to offset {decoded['stopped']} of {cut}" in page
     if cut >= 45:
-        assert found["message"] == "ShareFetchRequest"
-        assert found["json"]["groupId"] == "order-processors"
+        assert decoded["message"] == "ShareFetchRequest"
+        assert decoded["json"]["groupId"] == "order-processors"
 
 
 def test_a_response_without_its_name_is_told_what_it_fits(app: Starlette) -> None:
     frame = frame_of("DescribeQuorumResponse", 1)
-    found = post(app, data=frame.hex()).json["decoded"]
-    assert "DescribeQuorumResponse:1" in found["guesses"]
+    decoded = post(app, data=frame.hex()).json["decoded"]
+    assert "DescribeQuorumResponse:1" in decoded["guesses"]
     # Its correlation id would pass for a Produce v7.
-    assert (found["message"], found["bytes"]) == (None, [])
+    assert (decoded["message"], decoded["bytes"]) == (None, [])
     page = post(app, "/decode.html", data=frame.hex()).text
     assert "as=DescribeQuorumResponse:1" in page
 
 
 def test_what_is_no_bytes_is_not_sent_to_the_command_line(app: Starlette) -> None:
-    found = post(app, data="%zz")
-    assert found.status == 422
-    assert found.json["problem"] == "this is no hex, a hex dump or base64"
+    response = post(app, data="%zz")
+    assert response.status == 422
+    assert response.json["problem"] == "this is no hex, a hex dump or base64"
 
 
 def test_bytes_that_are_cut_say_so_and_are_not_offered_as_the_hex_of_the_message(app: Starlette) -> None:
     short, long = (encode("SaslAuthenticateRequest", 1, {"authBytes": bytes(size)}) for size in (50, 5_000))
-    asked = {"as": "SaslAuthenticateRequest:1"}
-    assert 'data-copy="decoded-hex"' in post(app, "/decode.html", data=short.hex(), **asked).text
-    page = post(app, "/decode.html", data=long.hex(), **asked).text
+    fields = {"as": "SaslAuthenticateRequest:1"}
+    assert 'data-copy="decoded-hex"' in post(app, "/decode.html", data=short.hex(), **fields).text
+    page = post(app, "/decode.html", data=long.hex(), **fields).text
     assert 'data-copy="decoded-hex"' not in page
     assert f"{len(long)} bytes, not all shown" in page
     assert "00 … 904 more</span>" in page
@@ -214,51 +214,51 @@ def test_bytes_that_are_cut_say_so_and_are_not_offered_as_the_hex_of_the_message
 
 def test_of_several_frames_the_first_is_decoded_and_the_others_have_links(app: Starlette) -> None:
     first, second = frame_of("ShareFetchRequest", 2), frame_of("MetadataRequest", 12)
-    found = post(app, data=(first + second + second[:9]).hex()).json["decoded"]
-    assert (found["message"], found["exact"], found["size"], found["problem"]) == (
+    decoded = post(app, data=(first + second + second[:9]).hex()).json["decoded"]
+    assert (decoded["message"], decoded["exact"], decoded["size"], decoded["problem"]) == (
         "ShareFetchRequest",
         True,
         len(first),
         None,
     )
-    behind, cut = found["others"]
+    behind, cut = decoded["others"]
     assert (behind["at"], behind["size"], behind["missing"]) == (len(first), len(second), 0)
     assert (cut["at"], cut["size"], cut["missing"]) == (len(first + second), 9, len(second) - 9)
-    there = ask(app, f"/decode.json?{behind['query']}").json["decoded"]
-    assert (there["message"], there["exact"], there["others"]) == ("MetadataRequest", True, [])
+    linked = ask(app, f"/decode.json?{behind['query']}").json["decoded"]
+    assert (linked["message"], linked["exact"], linked["others"]) == ("MetadataRequest", True, [])
     page = post(app, "/decode.html", data=(first + second + second[:9]).hex()).text
     assert "3 frames were given" in page
     assert f"frame 3 at {len(first + second)}" in page
 
 
 def test_of_several_responses_the_first_is_read_as_what_it_is_said_to_be(app: Starlette) -> None:
-    one = frame_of("DescribeQuorumResponse", 1)
-    found = post(app, data=(one + one).hex(), **{"as": "DescribeQuorumResponse:1"}).json["decoded"]
-    assert (found["exact"], found["others"][0]["at"]) == (True, len(one))
-    assert ask(app, f"/decode.json?{found['others'][0]['query']}").json["decoded"]["exact"]
-    unnamed = post(app, data=(one + one).hex()).json["decoded"]
-    assert (unnamed["message"], unnamed["size"]) == (None, len(one))
+    frame_of_one = frame_of("DescribeQuorumResponse", 1)
+    decoded = post(app, data=(frame_of_one + frame_of_one).hex(), **{"as": "DescribeQuorumResponse:1"}).json["decoded"]
+    assert (decoded["exact"], decoded["others"][0]["at"]) == (True, len(frame_of_one))
+    assert ask(app, f"/decode.json?{decoded['others'][0]['query']}").json["decoded"]["exact"]
+    unnamed = post(app, data=(frame_of_one + frame_of_one).hex()).json["decoded"]
+    assert (unnamed["message"], unnamed["size"]) == (None, len(frame_of_one))
     assert "DescribeQuorumResponse:1" in unnamed["guesses"]
 
 
 def test_many_short_frames_are_no_message_of_a_version_that_there_is_not(app: Starlette) -> None:
     # Read without its length the first would be a ProduceRequest v14.
-    one = encode_frame("ListGroupsRequest", 0, {}, {"correlationId": 1, "clientId": "four"})
-    assert one[:4] == bytes.fromhex("0000000e")
-    found = post(app, data=(one * 300).hex()).json["decoded"]
-    assert (found["message"], found["exact"]) == ("ListGroupsRequest", True)
-    assert len(found["others"]) + found["othersLeft"] == 299
+    frame_of_one = encode_frame("ListGroupsRequest", 0, {}, {"correlationId": 1, "clientId": "four"})
+    assert frame_of_one[:4] == bytes.fromhex("0000000e")
+    decoded = post(app, data=(frame_of_one * 300).hex()).json["decoded"]
+    assert (decoded["message"], decoded["exact"]) == ("ListGroupsRequest", True)
+    assert len(decoded["others"]) + decoded["othersLeft"] == 299
 
 
 def test_record_batches_inside_a_message_and_alone(app: Starlette) -> None:
     frame = frame_of("ProduceRequest", 9)
-    found = post(app, data=frame.hex()).json["decoded"]
-    assert found["records"][0]["batches"][0]["magic"] == 2
-    assert any(piece["path"].endswith("batch[0].baseOffset") for piece in found["bytes"])
-    for one in EXAMPLES:
-        alone = post(app, data=one.data.hex(), **{"as": "records"}).json["decoded"]
-        assert alone["records"][0]["batches"][0]["records"], one.id
-        assert b"".join(bytes.fromhex(piece["hex"]) for piece in alone["bytes"]) == one.data
+    decoded = post(app, data=frame.hex()).json["decoded"]
+    assert decoded["records"][0]["batches"][0]["magic"] == 2
+    assert any(piece["path"].endswith("batch[0].baseOffset") for piece in decoded["bytes"])
+    for record_example in EXAMPLES:
+        alone = post(app, data=record_example.data.hex(), **{"as": "records"}).json["decoded"]
+        assert alone["records"][0]["batches"][0]["records"], record_example.id
+        assert b"".join(bytes.fromhex(piece["hex"]) for piece in alone["bytes"]) == record_example.data
 
 
 def test_a_recording_shows_its_exchanges_with_links_to_their_messages(app: Starlette) -> None:
@@ -270,21 +270,21 @@ def test_a_recording_shows_its_exchanges_with_links_to_their_messages(app: Starl
     answers = [upload(app, content, "night.pcap") for content in (packed, lzma.decompress(packed))]
     for answer in answers:
         assert answer.status == 200, answer.text
-        found = answer.json["recording"]
-        assert found["count"] == sum(item["count"] for item in found["apis"])
-        assert found["left"] == found["count"] - len(found["exchanges"])
+        recording = answer.json["recording"]
+        assert recording["count"] == sum(item["count"] for item in recording["apis"])
+        assert recording["left"] == recording["count"] - len(recording["exchanges"])
     fetch = next(
-        item for item in found["exchanges"] if item["api"] == "ShareGroupHeartbeat" and item["response"]["query"]
+        item for item in recording["exchanges"] if item["api"] == "ShareGroupHeartbeat" and item["response"]["query"]
     )
     for side, name in (("request", "ShareGroupHeartbeatRequest"), ("response", "ShareGroupHeartbeatResponse")):
-        one = ask(app, f"/decode.json?{fetch[side]['query']}").json["decoded"]
-        assert (one["message"], one["version"], one["exact"]) == (name, fetch["version"], True)
+        linked = ask(app, f"/decode.json?{fetch[side]['query']}").json["decoded"]
+        assert (linked["message"], linked["version"], linked["exact"]) == (name, fetch["version"], True)
     page = upload(app, packed, "night.pcap", "/decode.html").text
-    assert f"{found['count']} exchanges in night.pcap" in page
+    assert f"{recording['count']} exchanges in night.pcap" in page
 
 
 @pytest.mark.parametrize(
-    ("fields", "status", "said"),
+    ("fields", "status", "message"),
     [
         ({"data": "abc"}, 422, "odd number of digits"),
         ({"data": ""}, 422, "nothing to decode"),
@@ -298,11 +298,11 @@ def test_a_recording_shows_its_exchanges_with_links_to_their_messages(app: Starl
         ({"data": "zz", "form": "hex"}, 422, "a hex digit"),
     ],
 )
-def test_bad_input_says_what_is_wrong(app: Starlette, fields: dict[str, str], status: int, said: str) -> None:
+def test_bad_input_says_what_is_wrong(app: Starlette, fields: dict[str, str], status: int, message: str) -> None:
     for path in ("/decode.json", "/decode.html"):
         answer = post(app, path, **fields)
         assert answer.status == status
-        assert said in answer.text
+        assert message in answer.text
         assert "Traceback" not in answer.text
     assert escape(fields["data"], quote=True) in answer.text or not fields["data"].strip()
 

@@ -48,8 +48,8 @@ print(sorted(loaded() - before))
 def test_after_the_warm_up_no_recording_needs_another_kernel() -> None:
     paths = [str(path) for name in ("capture.pcap.xz", "request-1.log.xz") for path in CAPTURES.glob(f"*/{name}")]
     assert len(paths) == 8
-    found = subprocess.run([sys.executable, "-c", LOADED, *paths], capture_output=True, text=True, check=True)
-    assert found.stdout == "[]\n"
+    process = subprocess.run([sys.executable, "-c", LOADED, *paths], capture_output=True, text=True, check=True)
+    assert process.stdout == "[]\n"
 
 
 def test_until_its_kernels_are_ready_a_recording_is_told_to_wait_and_frames_are_decoded() -> None:
@@ -62,9 +62,9 @@ def test_until_its_kernels_are_ready_a_recording_is_told_to_wait_and_frames_are_
         return ask(app, "/decode.json", method="POST", headers=octets, body=content)
 
     def is_told_to_wait() -> bool:
-        found = post(CAPTURE)
-        wanted = (503, str(MAX_QUEUE_SECONDS), True)
-        return (found.status, found.headers.get("retry-after"), "are being compiled" in found.text) == wanted
+        response = post(CAPTURE)
+        message = (503, str(MAX_QUEUE_SECONDS), True)
+        return (response.status, response.headers.get("retry-after"), "are being compiled" in response.text) == message
 
     try:
         process = halted(recordings)
@@ -80,8 +80,8 @@ def test_until_its_kernels_are_ready_a_recording_is_told_to_wait_and_frames_are_
         # A process that had to be ended is followed by one that is prepared first.
         os.kill(process, signal.SIGSTOP)
         recordings._seconds = 0.5
-        found = post(CAPTURE)
-        assert (found.status, found.json["problem"]) == (422, ENDED)
+        response = post(CAPTURE)
+        assert (response.status, response.json["problem"]) == (422, ENDED)
         assert halted(recordings) != process
         assert is_told_to_wait()
     finally:

@@ -46,14 +46,18 @@ def lake(incidents: Path) -> Lake:
 
 @pytest.fixture(scope="module")
 def recorded(incidents: Path) -> list[Exchange]:
-    return [one for name in ("share", "clients") for one in read(str(incidents / "recordings" / f"{name}.pcap.xz"))]
+    return [
+        exchange_read
+        for name in ("share", "clients")
+        for exchange_read in read(str(incidents / "recordings" / f"{name}.pcap.xz"))
+    ]
 
 
 def test_the_lake_has_its_pages_and_json_and_the_navigation_names_it(app: Starlette) -> None:
     for page in PAGES:
-        found = ask(app, f"/{page}")
-        assert found.status == 200, page
-        assert found.headers["content-type"] == "text/html; charset=utf-8"
+        response = ask(app, f"/{page}")
+        assert response.status == 200, page
+        assert response.headers["content-type"] == "text/html; charset=utf-8"
     assert 'href="lake/index.html"' in ask(app, "/index.html").text
     assert ask(create(), "/lake/index.html").status == 404
 
@@ -61,9 +65,9 @@ def test_the_lake_has_its_pages_and_json_and_the_navigation_names_it(app: Starle
 def test_the_first_page_counts_what_is_in_the_lake(app: Starlette, lake: Lake) -> None:
     facts = ask(app, "/lake/index.json").json
     assert facts["exchanges"] == dataset(lake, "exchanges").count_rows()
-    assert [Path(one["capture_uri"]).name for one in facts["recordings"]].count(LOG) == 1
+    assert [Path(recording["capture_uri"]).name for recording in facts["recordings"]].count(LOG) == 1
     assert facts["verdict"]["state"] == "attention"
-    assert {one["name"]: one["rows"] for one in facts["tables"]}["captures"] == 3
+    assert {table["name"]: table["rows"] for table in facts["tables"]}["captures"] == 3
 
 
 def test_the_list_leads_over_every_exchange_once(app: Starlette, lake: Lake) -> None:
@@ -71,7 +75,7 @@ def test_the_list_leads_over_every_exchange_once(app: Starlette, lake: Lake) -> 
     query = ""
     while True:
         facts = ask(app, f"/lake/exchanges.json{query}").json
-        seen += [(one["at"], one["exchange_id"]) for one in facts["exchanges"]]
+        seen += [(row["at"], row["exchange_id"]) for row in facts["exchanges"]]
         if facts["next"] is None:
             break
         query = f"?{facts['next']}"
@@ -95,7 +99,7 @@ def test_a_filter_shows_that_alone_and_stays_in_the_form(
     facts = ask(app, f"/lake/exchanges.json?{query}").json
     count = dataset(lake, "exchanges").to_table(columns=[column]).column(0).to_pylist().count(value)
     assert len(facts["exchanges"]) == min(count, 100) > 0
-    assert {one[column] for one in facts["exchanges"]} == {value}
+    assert {row[column] for row in facts["exchanges"]} == {value}
     assert value in ask(app, f"/lake/exchanges.html?{query}").text
     if facts["next"]:
         assert query in facts["next"]
@@ -122,13 +126,17 @@ def test_a_filter_takes_what_the_command_line_takes(app: Starlette, query: str, 
 
 def test_a_group_is_of_the_requests_that_name_it(app: Starlette, recorded: list[Exchange]) -> None:
     facts = ask(app, "/lake/exchanges.json?group=processors&api=ShareGroupHeartbeat").json
-    wanted = {one.exchange_id for one in recorded if one.api == "ShareGroupHeartbeat" and "processors" in one.groups}
-    assert {one["exchange_id"] for one in facts["exchanges"]} <= wanted
-    assert len(facts["exchanges"]) == min(len(wanted), 100) > 0
+    expected = {
+        recorded_one.exchange_id
+        for recorded_one in recorded
+        if recorded_one.api == "ShareGroupHeartbeat" and "processors" in recorded_one.groups
+    }
+    assert {row["exchange_id"] for row in facts["exchanges"]} <= expected
+    assert len(facts["exchanges"]) == min(len(expected), 100) > 0
 
 
 @pytest.mark.parametrize(
-    ("query", "said"),
+    ("query", "message"),
     [
         ("since=yesterday", "since: 'yesterday' is no time"),
         ("until=2026-13-01", "until: '2026-13-01' is no time"),
@@ -144,11 +152,11 @@ def test_a_group_is_of_the_requests_that_name_it(app: Starlette, recorded: list[
         ("status=lost", "status: 'lost' is none of answered, unanswered,"),
     ],
 )
-def test_a_question_that_makes_no_sense_is_answered_in_one_line(app: Starlette, query: str, said: str) -> None:
-    found = ask(app, f"/lake/exchanges.json?{query}")
-    assert found.status == 404
-    assert said in found.json["error"]
-    assert "\n" not in found.json["error"]
+def test_a_question_that_makes_no_sense_is_answered_in_one_line(app: Starlette, query: str, message: str) -> None:
+    response = ask(app, f"/lake/exchanges.json?{query}")
+    assert response.status == 404
+    assert message in response.json["error"]
+    assert "\n" not in response.json["error"]
 
 
 @pytest.mark.parametrize("since", ["0001-01-01", "9999-12-31T23:59:59", "2026-11-15T08:30:00.25Z", "2026-11-15 08:30"])
@@ -157,7 +165,11 @@ def test_any_time_of_the_calendar_can_be_asked_for(app: Starlette, since: str) -
 
 
 def test_one_exchange_shows_all_that_the_lake_knows_of_it(app: Starlette, recorded: list[Exchange]) -> None:
-    known = next(one for one in recorded if one.api == "ShareFetch" and one.error_code == 0 and one.response_frame)
+    known = next(
+        candidate
+        for candidate in recorded
+        if candidate.api == "ShareFetch" and candidate.error_code == 0 and candidate.response_frame
+    )
     for query in ("", "?at=0", "?at=1"):
         facts = ask(app, f"/lake/exchange/{known.exchange_id}.json{query}").json
         assert facts["exchange"]["client_id"] == known.client_id
@@ -169,7 +181,7 @@ def test_one_exchange_shows_all_that_the_lake_knows_of_it(app: Starlette, record
 
 
 @pytest.mark.parametrize(
-    ("path", "said"),
+    ("path", "message"),
     [
         ("exchange/nobody", "no exchange of this lake is called nobody"),
         ("bytes/nobody", "no exchange of this lake is called nobody"),
@@ -179,25 +191,29 @@ def test_one_exchange_shows_all_that_the_lake_knows_of_it(app: Starlette, record
         ("bytes/a?at=99999999999999999999", "is no time in microseconds"),
     ],
 )
-def test_an_exchange_that_is_not_there_is_404(app: Starlette, path: str, said: str) -> None:
+def test_an_exchange_that_is_not_there_is_404(app: Starlette, path: str, message: str) -> None:
     name, _, query = path.partition("?")
     for ending in ("html", "json"):
-        found = ask(app, f"/lake/{name}.{ending}{'?' if query else ''}{query}")
-        assert found.status == 404
-        assert said in found.text.replace("&#39;", "'")
+        response = ask(app, f"/lake/{name}.{ending}{'?' if query else ''}{query}")
+        assert response.status == 404
+        assert message in response.text.replace("&#39;", "'")
 
 
 def test_bytes_read_again_are_the_frames_of_the_recording(
     app: Starlette, lake: Lake, recorded: list[Exchange], record_property: Callable[[str, object], None]
 ) -> None:
-    some = [one for one in recorded if one.request_frame is not None][::150]
+    some = [candidate for candidate in recorded if candidate.request_frame is not None][::150]
     for known in some:
         row = exchange(lake, known.exchange_id)
         assert row is not None
-        found = reread(lake, row)
-        assert (found.why, found.request, found.response) == (None, known.request_frame, known.response_frame)
+        sides_read = reread(lake, row)
+        assert (sides_read.why, sides_read.request, sides_read.response) == (
+            None,
+            known.request_frame,
+            known.response_frame,
+        )
     record_property("measured", f"explorer: bytes of {len(some)} exchanges of a lake read again from the recordings")
-    known = next(one for one in recorded if one.api == "FindCoordinator" and one.response_frame)
+    known = next(candidate for candidate in recorded if candidate.api == "FindCoordinator" and candidate.response_frame)
     facts = ask(app, f"/lake/bytes/{known.exchange_id}.json").json
     for side, frame in zip(facts["sides"], (known.request_frame, known.response_frame), strict=True):
         assert frame is not None
@@ -209,7 +225,7 @@ def test_bytes_read_again_are_the_frames_of_the_recording(
 def test_a_sasl_token_is_said_to_be_one_and_leads_nowhere(app: Starlette) -> None:
     token = ask(app, "/lake/exchanges.json?api=SaslToken").json["exchanges"][0]["exchange_id"]
     sides = ask(app, f"/lake/bytes/{token}.json").json["sides"]
-    assert [(one["side"], one["problem"]) for one in sides] == [
+    assert [(side["side"], side["problem"]) for side in sides] == [
         ("request", "it is a SASL token, and hidden"),
         ("response", "it is a SASL token, and hidden"),
     ]
@@ -231,7 +247,7 @@ def test_a_request_of_an_api_that_the_catalog_does_not_know_is_no_answer_alone(t
 def test_bytes_of_which_some_are_hidden_are_not_offered_as_the_hex_of_the_message(
     app: Starlette, recorded: list[Exchange]
 ) -> None:
-    known = next(one for one in recorded if one.api == "Produce" and one.request_frame)
+    known = next(candidate for candidate in recorded if candidate.api == "Produce" and candidate.request_frame)
     page = ask(app, f"/lake/bytes/{known.exchange_id}.html").text
     assert 'data-copy="request-hex"' not in page
     assert f"{len(known.request_frame or b'') + 4} bytes, not all shown" in page
@@ -240,15 +256,15 @@ def test_bytes_of_which_some_are_hidden_are_not_offered_as_the_hex_of_the_messag
 
 
 def test_an_envelope_shows_what_is_inside(app: Starlette, recorded: list[Exchange]) -> None:
-    known = next(one for one in recorded if one.api == "Envelope" and len(one.inner()) == 2)
+    known = next(candidate for candidate in recorded if candidate.api == "Envelope" and len(candidate.inner()) == 2)
     inside = [frame.name for frame in known.inner()]
     bodies = ask(app, f"/lake/exchange/{known.exchange_id}.json").json["bodies"]
-    assert [one["message"] for one in bodies] == ["EnvelopeRequest", "EnvelopeResponse", *inside]
-    assert all(one["value"] is not None for one in bodies)
+    assert [body["message"] for body in bodies] == ["EnvelopeRequest", "EnvelopeResponse", *inside]
+    assert all(body["value"] is not None for body in bodies)
     sides = ask(app, f"/lake/bytes/{known.exchange_id}.json").json["sides"]
-    assert [one["side"] for one in sides] == ["request", "response", "request inside", "response inside"]
-    assert [one["message"] for one in sides[2:]] == inside
-    assert all(one["exact"] and one["bytes"] for one in sides)
+    assert [side["side"] for side in sides] == ["request", "response", "request inside", "response inside"]
+    assert [side["message"] for side in sides[2:]] == inside
+    assert all(side["exact"] and side["bytes"] for side in sides)
 
 
 def test_a_request_log_has_no_bytes_and_says_so(app: Starlette, lake: Lake) -> None:
@@ -297,10 +313,10 @@ def test_a_lake_that_vanishes_while_it_is_served_is_said_to(own: tuple[Starlette
         assert ask(app, f"/{page}").status == 422
     shutil.rmtree(tmp_path / "lake")
     for page in pages:
-        found = ask(app, f"/{page}")
-        assert found.status == 422, page
-        assert "there is no lake here" in found.text
-        assert "Traceback" not in found.text
+        response = ask(app, f"/{page}")
+        assert response.status == 422, page
+        assert "there is no lake here" in response.text
+        assert "Traceback" not in response.text
     assert ask(app, "/index.html").status == 200
 
 
@@ -309,9 +325,9 @@ def test_a_lake_with_nothing_in_it_has_pages(tmp_path: Path) -> None:
     assert ask(app, "/lake/index.html").status == 200
     assert "No exchange is like that" in ask(app, "/lake/exchanges.html").text
     for page in ("lake/findings.html", "lake/report.html"):
-        found = ask(app, f"/{page}")
-        assert found.status == 422
-        assert "kafkascope marts" in found.text
+        response = ask(app, f"/{page}")
+        assert response.status == 422
+        assert "kafkascope marts" in response.text
 
 
 def test_an_ingest_under_way_shows_nothing_but_that_it_is(tmp_path: Path) -> None:
@@ -321,7 +337,7 @@ def test_an_ingest_under_way_shows_nothing_but_that_it_is(tmp_path: Path) -> Non
     land(lake, "i1", few_exchanges(["a1", "b2"]))
     app = create(lake.uri)
     half_ingest_here([HERE / "share" / "capture.pcap.xz"], lake)
-    assert [one["exchange_id"] for one in ask(app, "/lake/exchanges.json").json["exchanges"]] == ["a1", "b2"]
+    assert [row["exchange_id"] for row in ask(app, "/lake/exchanges.json").json["exchanges"]] == ["a1", "b2"]
     assert ask(app, "/lake/exchanges.json?group=processors").json["exchanges"] == []
     facts = ask(app, "/lake/index.json").json
     assert (facts["exchanges"], facts["running"], facts["half_done"]) == (2, 1, 0)
@@ -341,7 +357,7 @@ def test_what_lands_while_it_is_served_shows_on_the_next_page(tmp_path: Path) ->
     assert ask(app, "/lake/exchange/b2.json").status == 200
     shutil.rmtree(tmp_path / "lake")
     land(make_lake(tmp_path / "lake"), "d", few_exchanges(["d1"]))
-    assert [one["exchange_id"] for one in ask(app, "/lake/exchanges.json").json["exchanges"]] == ["d1"]
+    assert [row["exchange_id"] for row in ask(app, "/lake/exchanges.json").json["exchanges"]] == ["d1"]
 
 
 def test_pseudonyms_lead_to_no_bytes_and_say_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -359,33 +375,35 @@ def test_no_page_of_a_lake_shows_a_secret(tmp_path: Path, record_property: Calla
     lake = secret_lake(tmp_path)
     app = create(lake.uri)
     names = dataset(lake, "exchanges").to_table(columns=["exchange_id", "api"]).to_pylist()
-    assert {"SaslAuthenticate", "SaslToken", "AlterUserScramCredentials", "Envelope"} <= {one["api"] for one in names}
+    assert {"SaslAuthenticate", "SaslToken", "AlterUserScramCredentials", "Envelope"} <= {
+        exchange_named["api"] for exchange_named in names
+    }
     shown = 0
-    for one in names:
+    for exchange_named in names:
         for kind in ("exchange", "bytes"):
             for ending in ("html", "json"):
-                found = ask(app, f"/lake/{kind}/{one['exchange_id']}.{ending}")
-                assert found.status == 200, one
+                response = ask(app, f"/lake/{kind}/{exchange_named['exchange_id']}.{ending}")
+                assert response.status == 200, exchange_named
                 # Bytes stand there with blanks between them, so also as one.
-                for content in (found.body, re.sub(rb"</span> <span[^>]*>|\s", b"", found.body)):
-                    assert not found_in(content, (*CREDENTIALS, *CONTENTS)), (one["api"], kind)
+                for content in (response.body, re.sub(rb"</span> <span[^>]*>|\s", b"", response.body)):
+                    assert not found_in(content, (*CREDENTIALS, *CONTENTS)), (exchange_named["api"], kind)
                 shown += 1
     record_property("measured", f"explorer: {shown} pages of exchanges with secrets, none of them shown")
 
 
 def test_the_report_is_a_page_with_its_own_policy(app: Starlette) -> None:
-    found = ask(app, "/lake/report.html")
-    policy = found.headers["content-security-policy"]
+    response = ask(app, "/lake/report.html")
+    policy = response.headers["content-security-policy"]
     assert policy != HEADERS["Content-Security-Policy"]
     assert "default-src 'none'" in policy and "'sha256-" in policy and "frame-ancestors 'none'" in policy
     assert "unsafe" not in policy
     for name in ("x-content-type-options", "x-frame-options", "referrer-policy"):
-        assert found.headers[name]
+        assert response.headers[name]
 
 
 def test_findings_lead_to_the_exchanges_that_prove_them(app: Starlette) -> None:
     facts = ask(app, "/lake/findings.json").json
-    proofs = [proof for one in facts["findings"] for proof in one["evidence"]]
+    proofs = [proof for finding in facts["findings"] for proof in finding["evidence"]]
     assert len(proofs) > 3
     page = ask(app, "/lake/findings.html").text
     for proof in proofs:

@@ -19,7 +19,7 @@ INLINE = re.compile(
 
 def test_every_internal_link_resolves(whole_site: Path) -> None:
     pages = {str(page.relative_to(whole_site)): page.read_text(encoding="utf-8") for page in whole_site.rglob("*.html")}
-    places = {name: {html.unescape(found) for found in ID.findall(text)} for name, text in pages.items()}
+    places = {name: {html.unescape(id_) for id_ in ID.findall(text)} for name, text in pages.items()}
     files = {str(file.relative_to(whole_site)) for file in whole_site.rglob("*") if file.is_file()}
     seen: Counter[str] = Counter()
     wrong: set[str] = set()
@@ -31,10 +31,10 @@ def test_every_internal_link_resolves(whole_site: Path) -> None:
                 wrong.add(f"{name}: {target} leaves the site")
                 continue
             path, _, fragment = target.partition("#")
-            there = normpath(join(dirname(name), unquote(path))) if path else name
-            if there not in files:
+            place = normpath(join(dirname(name), unquote(path))) if path else name
+            if place not in files:
                 wrong.add(f"{name}: {target} leads nowhere")
-            elif fragment and unquote(fragment) not in places[there]:
+            elif fragment and unquote(fragment) not in places[place]:
                 wrong.add(f"{name}: {target} has no such place")
     assert seen["links"] > 20_000
     assert not wrong, sorted(wrong)[:20]
@@ -58,8 +58,8 @@ def test_every_entry_of_the_search_leads_somewhere(whole_site: Path) -> None:
 def test_no_page_holds_script_or_style_of_its_own(whole_site: Path) -> None:
     for page in whole_site.rglob("*.html"):
         text = page.read_text(encoding="utf-8")
-        found = INLINE.search(re.sub(r"<pre.*?</pre>", "", text, flags=re.DOTALL))
-        assert not found, (page, found and found[0])
+        match = INLINE.search(re.sub(r"<pre.*?</pre>", "", text, flags=re.DOTALL))
+        assert not match, (page, match and match[0])
 
 
 def test_ids_are_given_once_and_every_page_has_one_title(whole_site: Path) -> None:

@@ -117,8 +117,8 @@ def test_an_upload_that_never_ends_is_refused_and_leaves_its_place() -> None:
     with serving(create(decoder=decoder), head_seconds=1) as port:
         for connection in stuck_uploads(port, HELD):
             with connection:
-                found = response(connection)
-                assert (found.status, found.json["problem"]) == (408, "the upload took more than 0.2 s")
+                refusal = response(connection)
+                assert (refusal.status, refusal.json["problem"]) == (408, "the upload took more than 0.2 s")
                 assert is_closed(connection)
         decoder.upload_seconds = PATIENCE
         assert decoded(port).status == 200
@@ -256,9 +256,9 @@ def test_pages_of_a_lake_have_a_bound_and_those_beyond_it_are_told_to_wait(hosti
     pages = [kind.path.format(exchange_id="abc123") for kind in lake_kinds("anywhere")]
     pages += [path.replace(".html", ".json") for path in pages] + ["lake/report.html"]
     for path in pages:
-        found = ask(app, f"/{path}")
-        assert is_told_to_wait(found), path
-        assert (b"<html" in found.body) == path.endswith(".html")
+        response = ask(app, f"/{path}")
+        assert is_told_to_wait(response), path
+        assert (b"<html" in response.body) == path.endswith(".html")
     assert ask(app, "/index.html").status == 200
 
 
@@ -316,8 +316,8 @@ def limited_server(files: int) -> tuple["subprocess.Popen[str]", int]:
 def test_a_url_encoded_form_has_a_cap_of_its_own(app: Starlette) -> None:
     body = b"data=" + b"%41" * (MAX_URLENCODED_BYTES // 3)
     headers = {"content-type": "application/x-www-form-urlencoded"}
-    found = ask(app, "/decode.json", method="POST", headers=headers, body=body)
-    assert (found.status, "send it as multipart" in found.json["problem"]) == (413, True)
+    response = ask(app, "/decode.json", method="POST", headers=headers, body=body)
+    assert (response.status, "send it as multipart" in response.json["problem"]) == (413, True)
 
 
 def test_an_address_of_many_parts_is_compared_by_its_first(app: Starlette) -> None:

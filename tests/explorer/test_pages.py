@@ -40,9 +40,9 @@ ALL = (*WIRE, "metadata", "key", "value", "data")
 
 def every_message(chunk: int) -> Iterator[tuple[Layout, dict[str, Any]]]:
     """Records too: their pages are made of the same facts."""
-    for one in chunk_of(list(message.every_of(ALL)), chunk):
-        found = message.find_layout(one["name"], one["version"], ALL)
-        yield found, message.message_facts(found)
+    for parameters in chunk_of(list(message.every_of(ALL)), chunk):
+        layout_found = message.find_layout(parameters["name"], parameters["version"], ALL)
+        yield layout_found, message.message_facts(layout_found)
 
 
 def listed(fields: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -70,39 +70,43 @@ def cells(lane: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_fields_are_those_of_the_catalog(chunk: int) -> None:
-    for found, facts in every_message(chunk):
-        shown, wanted = list(listed(facts["fields"])), list(known(found.fields))
-        assert [field["path"] for field in shown] == [path for path, _, _ in wanted], found.title
-        for field, (_, place, source) in zip(shown, wanted, strict=True):
+    for layout_found, facts in every_message(chunk):
+        shown, expected = list(listed(facts["fields"])), list(known(layout_found.fields))
+        assert [field["path"] for field in shown] == [path for path, _, _ in expected], layout_found.title
+        for field, (_, place, source) in zip(shown, expected, strict=True):
             assert field["nullable"] == source.nullable
             assert (field["tag"], field["default"]) == (source.tag, source.default)
-            assert field["prose"] == sentence(found.message, place)
-            assert field["kips"] == field_kips(found.message, place)
-            named = named_values(found.message, place, found.version)
+            assert field["prose"] == sentence(layout_found.message, place)
+            assert field["kips"] == field_kips(layout_found.message, place)
+            named = named_values(layout_found.message, place, layout_found.version)
             assert [[v["name"] for v in block["values"]] for block in field["values"]] == [
                 [v.name for v in block.values] for block in named
             ]
-        assert facts["schema"] == typed_json(found)
-        assert facts["prose"] == list(paragraphs(found.message))
-        assert facts["kips"] == kips_of(found.message, found.version)
-        assert facts["flexible"] == found.flexible
-        assert facts["releases"] == [str(span) for span in found.message.releases_of(found.version)]
-        assert [one["version"] for one in facts["versions"]] == found.message.all_versions()
+        assert facts["schema"] == typed_json(layout_found)
+        assert facts["prose"] == list(paragraphs(layout_found.message))
+        assert facts["kips"] == kips_of(layout_found.message, layout_found.version)
+        assert facts["flexible"] == layout_found.flexible
+        assert facts["releases"] == [str(span) for span in layout_found.message.releases_of(layout_found.version)]
+        assert [version_shown["version"] for version_shown in facts["versions"]] == layout_found.message.all_versions()
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_the_wire_is_that_of_the_terminal_with_every_cell_once(chunk: int) -> None:
-    for found, facts in every_message(chunk):
+    for layout_found, facts in every_message(chunk):
         parts = {part["part"]: part for part in facts["wire"]}
-        assert list(parts) == (["frame", "header", "body"] if found.message.api else ["body"])
+        assert list(parts) == (["frame", "header", "body"] if layout_found.message.api else ["body"])
         shown = [(cell["path"], cell["cell"] == "tags", cell["size"]) for cell in cells(parts["body"]["lane"])]
-        rows = [row for row in diagram(found) if not (row.kind == "struct" and not (row.field and row.field.nullable))]
-        wanted = [(".".join(row.path), row.kind == "tags") for row in rows]
-        assert [item[:2] for item in shown] == wanted, found.title
+        rows = [
+            row
+            for row in diagram(layout_found)
+            if not (row.kind == "struct" and not (row.field and row.field.nullable))
+        ]
+        expected = [(".".join(row.path), row.kind == "tags") for row in rows]
+        assert [item[:2] for item in shown] == expected, layout_found.title
         # An exact offset of the terminal's table is an exact offset here.
         if parts["body"]["starts"] == "frame":
             # ControlledShutdown v0 has a request header without client id: key, version, correlation id.
-            start = 0 if not found.message.api else 8 if found.message.kind == "response" else 12
+            start = 0 if not layout_found.message.api else 8 if layout_found.message.kind == "response" else 12
             for cell, row in zip(cells(parts["body"]["lane"]), rows, strict=True):
                 if cell["position"]["from"] == "frame":
                     assert (cell["position"]["offset"], row.floating) == (row.offset + start, False), cell
@@ -110,27 +114,27 @@ def test_the_wire_is_that_of_the_terminal_with_every_cell_once(chunk: int) -> No
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_errors_are_those_of_this_very_version_by_field(chunk: int) -> None:
-    for found, facts in every_message(chunk):
+    for layout_found, facts in every_message(chunk):
         shown = {
             (group["field"], error["name"], error["origin"]) for group in facts["errors"] for error in group["errors"]
         }
-        wanted = {
+        expected = {
             (field, item.error.name, item.origin)
-            for item in errors_of(found.message, found.version)
+            for item in errors_of(layout_found.message, layout_found.version)
             for field in (item.fields or (None,))
         }
-        assert shown == wanted, found.title
+        assert shown == expected, layout_found.title
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_every_example_decodes_back_and_every_byte_is_named(chunk: int) -> None:
-    for found, facts in every_message(chunk):
-        name, version, release = found.message.name, found.version, found.release
+    for layout_found, facts in every_message(chunk):
+        name, version, release = layout_found.message.name, layout_found.version, layout_found.release
         shown = facts["example"]
         data = bytes.fromhex(shown["hex"])
-        if found.message.api:
-            asked = None if found.message.kind == "request" else (found.message.api, version)
-            frame = kafkascope.decode_frame(data, response_to=asked, release=release)
+        if layout_found.message.api:
+            request_key = None if layout_found.message.kind == "request" else (layout_found.message.api, version)
+            frame = kafkascope.decode_frame(data, response_to=request_key, release=release)
             body = frame.body
             assert frame.exact
         else:
@@ -140,31 +144,31 @@ def test_every_example_decodes_back_and_every_byte_is_named(chunk: int) -> None:
         assert body.value == example(name, version, release)
         assert kafkascope.from_json(name, version, shown["json"], release).keys() <= body.value.keys()
         assert kafkascope.to_json(name, version, body.value, release) == shown["json"]
-        assert "".join(one["hex"] for one in shown["bytes"]).replace(" ", "") == shown["hex"]
+        assert "".join(byte_shown["hex"] for byte_shown in shown["bytes"]).replace(" ", "") == shown["hex"]
         at = 0
-        for one in shown["bytes"]:
-            assert one["start"] == at
-            at = one["end"]
+        for byte_shown in shown["bytes"]:
+            assert byte_shown["start"] == at
+            at = byte_shown["end"]
         assert at == len(data)
         # Every line of the JSON has bytes, or is inside of something that has.
-        paths = {one["path"] for one in shown["bytes"]}
+        paths = {byte_shown["path"] for byte_shown in shown["bytes"]}
         for _, path in json_lines(shown["json"]):
             assert not path or any(other == path or other.startswith((f"{path}.", f"{path}[")) for other in paths), path
         keys = {cell["key"] for part in facts["wire"] for cell in cells(part["lane"])}
-        for one in shown["bytes"]:
-            key = re.sub(r"\[\d+\]", "", one["path"]) + ("#tags" if one["framing"] == "tags" else "")
-            assert key in keys, (found.title, key)
+        for byte_shown in shown["bytes"]:
+            key = re.sub(r"\[\d+\]", "", byte_shown["path"]) + ("#tags" if byte_shown["framing"] == "tags" else "")
+            assert key in keys, (layout_found.title, key)
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_python_to_copy_runs_and_holds(chunk: int) -> None:
-    for found, facts in every_message(chunk):
+    for layout_found, facts in every_message(chunk):
         text = next(use["text"] for use in facts["example"]["uses"] if use["language"] == "python")
         *lines, last = ast.parse(text).body
         names: dict[str, Any] = {}
-        exec(compile(ast.Module(lines, []), found.title, "exec"), names)
+        exec(compile(ast.Module(lines, []), layout_found.title, "exec"), names)
         assert isinstance(last, ast.Expr)
-        assert eval(compile(ast.Expression(last.value), found.title, "eval"), names) is True, found.title  # noqa: S307
+        assert eval(compile(ast.Expression(last.value), layout_found.title, "eval"), names) is True, layout_found.title  # noqa: S307
 
 
 @pytest.mark.parametrize(
@@ -189,8 +193,8 @@ def test_commands_to_copy_work(name: str, version: str, capsys: pytest.CaptureFi
 def test_every_request_to_copy_could_be_sent(capsys: pytest.CaptureFixture[str]) -> None:
     for name in apis().values():
         newest = read_message(f"{name}Request").all_versions()[-1]
-        found = message.find_layout(f"{name}Request", str(newest), WIRE)
-        text = next(use["text"] for use in example_facts(found)["uses"] if use["with"] == "kafkascope call")
+        layout_found = message.find_layout(f"{name}Request", str(newest), WIRE)
+        text = next(use["text"] for use in example_facts(layout_found)["uses"] if use["with"] == "kafkascope call")
         assert main([*shlex.split(text)[1:], "--dry-run"]) == 0, name
         assert "not sent" in capsys.readouterr().out
 
@@ -202,17 +206,17 @@ def text_of(page: str) -> str:
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_a_page_shows_its_facts(chunk: int) -> None:
     renderer = Renderer()
-    for one in chunk_of(list(message.every()), chunk):
-        page = message.make(**one)
-        written = renderer.html(message.KIND, one, page)
-        said = text_of(written)
+    for parameters in chunk_of(list(message.every()), chunk):
+        page = message.make(**parameters)
+        written = renderer.html(message.KIND, parameters, page)
+        text = text_of(written)
         for field in listed(page.facts["fields"]):
             assert f'id="f-{field["path"]}"' in written
-            assert field["prose"] is None or field["prose"].split("`")[0].strip() in said, field["path"]
+            assert field["prose"] is None or field["prose"].split("`")[0].strip() in text, field["path"]
             for named in field["values"]:
-                assert all(value["name"] in said for value in named["values"])
+                assert all(value["name"] in text for value in named["values"])
         for group in page.facts["errors"]:
-            assert all(error["name"] in said for error in group["errors"])
+            assert all(error["name"] in text for error in group["errors"])
         assert html.escape(page.facts["schema"]).replace("&quot;", "&#34;") in written
         pairs = re.search(r'<pre id="example-json"[^>]*>(.*?)</pre>', written, re.DOTALL)
         assert pairs
@@ -226,20 +230,24 @@ def test_a_page_shows_its_facts(chunk: int) -> None:
 def test_api_pages_say_what_the_catalog_says(chunk: int) -> None:
     for key, name in chunk_of(list(apis().items()), chunk):
         page = api.make(name)
-        facts, told = page.facts, api_facts(name)
+        facts, known_facts = page.facts, api_facts(name)
         request = read_message(f"{name}Request")
         assert facts["key"] == key
-        assert (facts["sentBy"], facts["tools"], facts["adminMethods"]) == ([*told.sends], [*told.tools], [*told.admin])
-        assert [(a["operation"], a["resource"] or "", a["remark"] or "") for a in facts["acls"]] == [*told.acls]
+        assert (facts["sentBy"], facts["tools"], facts["adminMethods"]) == (
+            [*known_facts.sends],
+            [*known_facts.tools],
+            [*known_facts.admin],
+        )
+        assert [(a["operation"], a["resource"] or "", a["remark"] or "") for a in facts["acls"]] == [*known_facts.acls]
         assert facts["kips"] == kips_of(request)
         assert [row["version"] for row in facts["versions"]] == request.all_versions()[::-1]
         assert {row["name"] for row in facts["errors"]} == {item.error.name for item in errors_of(request)}
         assert facts["flows"], name
-        said = text_of(Renderer().html(api.KIND, {"name": name}, page))
+        text = text_of(Renderer().html(api.KIND, {"name": name}, page))
         for flow in facts["flows"]:
             assert any(step["api"] == name for step in flow["steps"])
-            assert all(step["remark"] in said for step in flow["steps"])
-        assert all(tool in said for tool in facts["tools"])
+            assert all(step["remark"] in text for step in flow["steps"])
+        assert all(tool in text for tool in facts["tools"])
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
@@ -254,8 +262,8 @@ def test_matrices_are_the_layouts_of_every_version_and_release(chunk: int) -> No
             for row in by_version["rows"]:
                 if row["cells"][at] != "no":
                     field = fields[row["path"]]
-                    wanted = "tag" if field.tag is not None else "null" if field.nullable else "yes"
-                    assert row["cells"][at] == wanted
+                    mark = "tag" if field.tag is not None else "null" if field.nullable else "yes"
+                    assert row["cells"][at] == mark
         order = [release.name for release in releases()]
         for at, column in enumerate(by_release["releases"]):
             for release in {column["first"], column["last"]}:
@@ -268,9 +276,9 @@ def test_matrices_are_the_layouts_of_every_version_and_release(chunk: int) -> No
                         holding.setdefault(".".join(place), []).append(version)
                 for row in by_release["rows"]:
                     cell = row["cells"][at]
-                    found = holding.get(row["path"], [])
-                    assert (cell == "all") == (found == versions), (name, release, row)
-                    assert bool(cell) == bool(found)
+                    places_held = holding.get(row["path"], [])
+                    assert (cell == "all") == (places_held == versions), (name, release, row)
+                    assert bool(cell) == bool(places_held)
         covered = [
             r for c in by_release["releases"] for r in order[order.index(c["first"]) : order.index(c["last"]) + 1]
         ]
@@ -285,7 +293,7 @@ def test_every_api_is_in_a_conversation_and_every_conversation_is_of_apis() -> N
 
 def test_the_home_page_lists_every_api_once_and_the_newest_release() -> None:
     facts = home.make().facts
-    names = [one["name"] for family in facts["families"] for one in family["apis"]]
+    names = [api_shown["name"] for family in facts["families"] for api_shown in family["apis"]]
     assert sorted(names) == sorted(apis().values())
     assert [family["family"] for family in facts["families"]] == list(families())
     assert facts["newest"] == newest_release()
@@ -293,21 +301,21 @@ def test_the_home_page_lists_every_api_once_and_the_newest_release() -> None:
 
 
 def test_every_field_has_a_page_with_every_place_that_has_it() -> None:
-    wanted: dict[str, set[tuple[str, str]]] = {}
+    expected: dict[str, set[tuple[str, str]]] = {}
     for name in index():
         for version in read_message(name).all_versions():
             for _, place, source in known(layout(name, version).fields):
-                wanted.setdefault(source.source.name.lower(), set()).add((name, ".".join(place)))
+                expected.setdefault(source.source.name.lower(), set()).add((name, ".".join(place)))
     shown = {}
-    for one in field_page.KIND.every():
-        facts = field_page.make(**one).facts
+    for parameters in field_page.KIND.every():
+        facts = field_page.make(**parameters).facts
         rows = [row for group in facts["groups"] for row in group["places"]]
-        shown[one["name"].lower()] = {(row["message"], row["path"]) for row in rows}
+        shown[parameters["name"].lower()] = {(row["message"], row["path"]) for row in rows}
         for row in rows:
             names = [".".join(place) for _, place, _ in known(layout(row["message"], row["newest"]).fields)]
             assert row["path"] in names
             assert row["prose"] == sentence(read_message(row["message"]), tuple(row["path"].split(".")))
-    assert shown == wanted
+    assert shown == expected
 
 
 @pytest.mark.parametrize(
@@ -318,14 +326,14 @@ def test_every_field_has_a_page_with_every_place_that_has_it() -> None:
 def test_the_docs_name_every_key_of_the_facts(title: str, made: Page) -> None:
     text = (Path(__file__).parents[2] / "docs" / "explorer.md").read_text(encoding="utf-8")
     table = text.partition(f"What `{title}.json` holds")[2].partition("|\n\n")[0]
-    told = [key for row in re.findall(r"^\| (`.*?) \|", table, re.MULTILINE) for key in re.findall(r"`(\w+)`", row)]
-    assert sorted(told) == sorted(made.facts)
+    keys = [key for row in re.findall(r"^\| (`.*?) \|", table, re.MULTILINE) for key in re.findall(r"`(\w+)`", row)]
+    assert sorted(keys) == sorted(made.facts)
 
 
 def test_every_kip_of_the_catalog_has_a_page_that_says_where() -> None:
-    wanted = {kip.number for name in apis().values() for kip in api_facts(name).kips}
-    wanted |= {number for name in index() for _, numbers in read_message(name).kips for number in numbers}
-    assert set(kip_touches()) == wanted
+    expected = {kip.number for name in apis().values() for kip in api_facts(name).kips}
+    expected |= {number for name in index() for _, numbers in read_message(name).kips for number in numbers}
+    assert set(kip_touches()) == expected
     touched = kip.make("932").facts["touched"]
     assert {"ShareFetch", "ShareAcknowledge", "ShareGroupHeartbeat"} <= {row["name"] for row in touched}
 

@@ -26,7 +26,7 @@ NOT_WIRE = [name for name, entry in index().items() if entry.kind in record.KIND
 def test_every_record_has_its_pages_and_stands_in_the_list_once() -> None:
     listed = [item["name"] for group in records.make().facts["groups"] for item in group["records"]]
     assert sorted(listed) == sorted(NOT_WIRE)
-    pages = {one["name"] for one in record.every()}
+    pages = {parameters["name"] for parameters in record.every()}
     assert pages == set(NOT_WIRE)
     assert {group["group"] for group in records.make().facts["groups"]} == set(RECORD_GROUPS)
 
@@ -76,9 +76,9 @@ def test_a_control_batch_written_so_is_read_by_the_codec() -> None:
     place = record.make("EndTxnMarker", "0").facts
     value = bytes.fromhex(place["place"]["prefixHex"] + place["example"]["hex"])
     batch = new_batch([Record(0, 0, b"\0\0\0\1", value)], is_control=True)
-    found = control_records(decode_records(encode_records([batch])).batches[0])[0]
-    assert found.name == "COMMIT"
-    assert found.value == example("EndTxnMarker", 0)
+    batches_read = control_records(decode_records(encode_records([batch])).batches[0])[0]
+    assert batches_read.name == "COMMIT"
+    assert batches_read.value == example("EndTxnMarker", 0)
     assert {item["name"] for item in place["place"]["controlTypes"]} == {"ABORT", "COMMIT"}
 
 
@@ -105,11 +105,11 @@ def test_every_byte_of_an_example_batch_is_named_once_and_decodes_back(shown: di
 
 
 def test_every_magic_flag_and_some_compression_are_among_the_examples() -> None:
-    found = [decode_records(item.data).batches[0] for item in EXAMPLES]
-    assert {batch.magic for batch in found} == {0, 1, 2}
-    assert {batch.compression for batch in found} >= {"none", "gzip", "zstd"}
-    assert any(batch.is_control for batch in found)
-    assert any(batch.is_transactional and not batch.is_control for batch in found)
+    batches_read = [decode_records(item.data).batches[0] for item in EXAMPLES]
+    assert {batch.magic for batch in batches_read} == {0, 1, 2}
+    assert {batch.compression for batch in batches_read} >= {"none", "gzip", "zstd"}
+    assert any(batch.is_control for batch in batches_read)
+    assert any(batch.is_transactional and not batch.is_control for batch in batches_read)
 
 
 def test_positions_in_the_formats_are_those_of_the_codec() -> None:

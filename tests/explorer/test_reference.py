@@ -31,7 +31,7 @@ def app() -> Starlette:
     return create()
 
 
-def told(changes: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def changes_of(changes: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Without the words that only the page needs."""
     return [{key: change[key] for key in ("what", "path", "before", "after")} for change in changes]
 
@@ -57,14 +57,14 @@ def test_every_changelog_has_every_version_with_what_changed() -> None:
         for row in facts["versions"]:
             older = row["version"] - 1
             assert row["older"] == (older if older in versions else None)
-            listed = {item["message"]: told(item["changes"]) for item in row["changes"]}
+            listed = {item["message"]: changes_of(item["changes"]) for item in row["changes"]}
             for name in names if older in versions else ():
                 expected = as_json(compare_layouts(layout(name, older), layout(name, row["version"])))
                 assert listed.get(name, []) == expected, (name, row["version"])
 
 
 def test_every_message_has_a_changelog() -> None:
-    listed = {name for one in changelog.every() for name in changelog.make(**one).facts["messages"]}
+    listed = {name for parameters in changelog.every() for name in changelog.make(**parameters).facts["messages"]}
     assert listed == set(index())
 
 
@@ -81,7 +81,7 @@ def test_every_diff_shows_every_field_of_both_versions_once() -> None:
         for shown in facts["messages"]:
             old, new = layout(shown["name"], facts["a"]), layout(shown["name"], facts["b"])
             rows = shown["rows"]
-            assert told(shown["changes"]) == as_json(compare_layouts(old, new))
+            assert changes_of(shown["changes"]) == as_json(compare_layouts(old, new))
             assert [row["path"] for row in rows if row["after"]] == paths(new.fields), parameters
             assert sum(row["before"] is not None for row in rows) == len(paths(old.fields)), parameters
             for row in rows:
@@ -94,8 +94,8 @@ def test_every_diff_shows_every_field_of_both_versions_once() -> None:
 
 
 def test_a_diff_is_there_for_every_pair_of_neighbours() -> None:
-    wanted = {(n, str(a), str(b)) for n in index() for a, b in pairwise(message(n).all_versions())}
-    assert wanted <= {(one["name"], one["a"], one["b"]) for one in diff.every()}
+    expected = {(n, str(a), str(b)) for n in index() for a, b in pairwise(message(n).all_versions())}
+    assert expected <= {(parameters["name"], parameters["a"], parameters["b"]) for parameters in diff.every()}
 
 
 def test_what_was_renamed_is_one_row_with_both_names() -> None:
@@ -110,7 +110,7 @@ def test_any_pair_is_compared_on_the_server(app: Starlette, pair: tuple[str, str
     answer = ask(app, f"/diff/MetadataRequest/{pair[0]}-{pair[1]}.json")
     assert answer.status == 200
     old, new = (layout("MetadataRequest", int(version)) for version in pair)
-    assert told(answer.json["messages"][0]["changes"]) == as_json(compare_layouts(old, new))
+    assert changes_of(answer.json["messages"][0]["changes"]) == as_json(compare_layouts(old, new))
 
 
 def test_every_release_lists_the_versions_that_came_and_went() -> None:
@@ -160,7 +160,7 @@ def test_every_upgrade_says_which_version_is_spoken() -> None:
 
 
 def test_upgrades_lead_to_every_neighbour_and_to_the_newest() -> None:
-    listed = {(one["a"], one["b"]) for one in upgrade.every()}
+    listed = {(parameters["a"], parameters["b"]) for parameters in upgrade.every()}
     assert listed == set(pairwise(NAMES)) | {(name, NAMES[-1]) for name in NAMES[:-1]}
 
 
@@ -211,20 +211,20 @@ def test_uses_of_errors_are_those_of_the_messages_at_every_version() -> None:
         for version in _versions(use["versions"])
     }
     from_catalog = {
-        (found.error.code, api, version, found.fields, found.origin)
+        (message_error.error.code, api, version, message_error.fields, message_error.origin)
         for api in apis().values()
         for version in message(f"{api}Response").all_versions()
-        for found in errors_of(message(f"{api}Response"), version)
+        for message_error in errors_of(message(f"{api}Response"), version)
     }
     assert from_pages == from_catalog
 
 
 def _versions(text: str) -> list[int]:
-    found: list[int] = []
+    versions_listed: list[int] = []
     for part in text.split(", "):
         first, _, last = part.partition("-")
-        found += range(int(first), int(last or first) + 1)
-    return found
+        versions_listed += range(int(first), int(last or first) + 1)
+    return versions_listed
 
 
 def test_the_words_of_the_broker_stand_beside_the_code() -> None:
@@ -233,9 +233,9 @@ def test_the_words_of_the_broker_stand_beside_the_code() -> None:
     assert uses["ShareFetch"]["messageFields"] == ["Responses.Partitions.AcknowledgeErrorMessage"]
 
 
-@pytest.mark.parametrize("asked", ["25", "UNKNOWN_MEMBER_ID", "unknown_member_id", "UnknownMemberIdException"])
-def test_an_error_is_found_by_code_name_and_exception(app: Starlette, asked: str) -> None:
-    assert ask(app, f"/error/{asked}.json").json["code"] == 25
+@pytest.mark.parametrize("query", ["25", "UNKNOWN_MEMBER_ID", "unknown_member_id", "UnknownMemberIdException"])
+def test_an_error_is_found_by_code_name_and_exception(app: Starlette, query: str) -> None:
+    assert ask(app, f"/error/{query}.json").json["code"] == 25
 
 
 def test_the_list_of_errors_has_every_code_once() -> None:
@@ -301,7 +301,7 @@ def test_a_page_shows_its_facts(kind: Kind, parameters: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "said"),
+    ("path", "message"),
     [
         ("/changelog/SharFetch.html", "ShareFetch"),
         ("/diff/ShareFetch/1-9.html", "ShareFetch has no version 9"),
@@ -315,10 +315,10 @@ def test_a_page_shows_its_facts(kind: Kind, parameters: dict[str, str]) -> None:
         ("/record/ShareFetchRequest/2.html", "ShareFetchRequest"),
     ],
 )
-def test_what_is_not_there_is_404_and_says_what_is(app: Starlette, path: str, said: str) -> None:
+def test_what_is_not_there_is_404_and_says_what_is(app: Starlette, path: str, message: str) -> None:
     answer = ask(app, path)
     assert answer.status == 404
-    assert said in answer.text
+    assert message in answer.text
     assert "Traceback" not in answer.text
 
 
@@ -347,5 +347,5 @@ def test_every_address_of_the_side_by_side_is_there(app: Starlette) -> None:
     [("ShareGroupDescribe", 1, 8), ("StreamsGroupHeartbeat", 0, 15), ("ShareFetch", 2, 12), ("DescribeQuorum", 1, 0)],
 )
 def test_the_side_by_side_counts_errors_right(name: str, version: int, count: int) -> None:
-    found = errors_of(message(f"{name}Response"), version)
-    assert sum(item.origin == "definition" for item in found) == count
+    errors_known = errors_of(message(f"{name}Response"), version)
+    assert sum(item.origin == "definition" for item in errors_known) == count

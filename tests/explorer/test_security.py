@@ -50,10 +50,10 @@ class Reader(HTMLParser):
 
 
 def check(text: str) -> None:
-    found = Reader(text)
-    assert found.elements <= ELEMENTS, found.elements - ELEMENTS
-    assert found.active == []
-    for script in found.scripts:
+    reader = Reader(text)
+    assert reader.elements <= ELEMENTS, reader.elements - ELEMENTS
+    assert reader.active == []
+    for script in reader.scripts:
         assert script is not None and re.fullmatch(r"(\.\./)*(page|find|search)\.js", script), script
 
 
@@ -80,59 +80,59 @@ def test_markup_in_the_form_of_the_decode_page_stays_text(app: Starlette, field:
         for name, value, more in parts
     )
     headers = {"content-type": f"multipart/form-data; boundary={border}"}
-    found = ask(app, "/decode.html", method="POST", headers=headers, body=f"{body}--{border}--\r\n".encode())
-    assert found.status in (200, 404, 422)
-    check(found.text)
+    response = ask(app, "/decode.html", method="POST", headers=headers, body=f"{body}--{border}--\r\n".encode())
+    assert response.status in (200, 404, 422)
+    check(response.text)
 
 
 def test_markup_that_is_a_name_on_the_wire_stays_text(app: Starlette) -> None:
     frame = request("ShareGroupHeartbeat", 1, 1, client_id=MARKUP, groupId=MARKUP, subscribedTopicNames=[MARKUP])
-    found = ask(app, f"/decode.html?hex={frame.hex()}")
-    assert found.status == 200
-    assert "ShareGroupHeartbeatRequest" in found.text and "&lt;script&gt;alert(1)" in found.text
-    check(found.text)
+    response = ask(app, f"/decode.html?hex={frame.hex()}")
+    assert response.status == 200
+    assert "ShareGroupHeartbeatRequest" in response.text and "&lt;script&gt;alert(1)" in response.text
+    check(response.text)
     for exchange in ("abc123", "def456"):
         for page in (f"lake/exchange/{exchange}.html", f"lake/bytes/{exchange}.html"):
-            found = ask(app, f"/{page}")
-            assert found.status == 200, page
-            check(found.text)
-            assert "&lt;script&gt;alert(1)" in found.text
+            response = ask(app, f"/{page}")
+            assert response.status == 200, page
+            check(response.text)
+            assert "&lt;script&gt;alert(1)" in response.text
 
 
 def test_a_lake_whose_names_are_markup_shows_text(app: Starlette) -> None:
     for page in ("index", "findings", "exchanges"):
-        found = ask(app, f"/lake/{page}.html")
-        assert found.status == 200, page
-        check(found.text)
-        assert "&lt;script&gt;alert(1)" in found.text, page
+        response = ask(app, f"/lake/{page}.html")
+        assert response.status == 200, page
+        check(response.text)
+        assert "&lt;script&gt;alert(1)" in response.text, page
     for name in ("api", "error", "status"):
-        found = ask(app, f"/lake/exchanges.html?{name}={quote(HOSTILE)}")
-        assert found.status == 404
-        check(found.text)
-    found = ask(app, f"/lake/exchanges.html?group={quote(HOSTILE)}&client={quote(HOSTILE)}")
-    assert found.status == 200
-    check(found.text)
+        response = ask(app, f"/lake/exchanges.html?{name}={quote(HOSTILE)}")
+        assert response.status == 404
+        check(response.text)
+    response = ask(app, f"/lake/exchanges.html?group={quote(HOSTILE)}&client={quote(HOSTILE)}")
+    assert response.status == 200
+    check(response.text)
 
 
 def test_the_report_of_such_a_lake_runs_none_of_it(app: Starlette) -> None:
-    found = ask(app, "/lake/report.html")
-    assert found.status == 200
-    read = Reader(found.text)
+    response = ask(app, "/lake/report.html")
+    assert response.status == 200
+    read = Reader(response.text)
     assert not read.active
     assert read.scripts == [None]
-    assert "alert(1)</script>" not in found.text
+    assert "alert(1)</script>" not in response.text
 
 
 def test_every_answer_whatever_it_is_carries_a_policy(app: Starlette) -> None:
-    asked = [("/", "GET"), ("/decode.html", "POST"), ("/decode.html", "PUT"), ("/nothing", "GET")]
-    asked += [
+    requests = [("/", "GET"), ("/decode.html", "POST"), ("/decode.html", "PUT"), ("/nothing", "GET")]
+    requests += [
         (f"/lake/{name}", "GET") for name in ("index.html", "exchanges.json", "report.html", "exchange/none.html")
     ]
-    for path, method in asked:
-        found = ask(app, path, method=method)
-        assert "default-src 'none'" in found.headers["content-security-policy"], (path, method, found.status)
+    for path, method in requests:
+        response = ask(app, path, method=method)
+        assert "default-src 'none'" in response.headers["content-security-policy"], (path, method, response.status)
         for name in HEADERS:
-            assert name.lower() in found.headers, (path, method)
+            assert name.lower() in response.headers, (path, method)
     refused = ask(app, "/lake/index.html", headers={"host": "evil.example"})
     assert (refused.status, refused.headers["content-security-policy"]) == (421, HEADERS["Content-Security-Policy"])
 
@@ -146,9 +146,9 @@ def test_every_answer_whatever_it_is_carries_a_policy(app: Starlette) -> None:
     ],
 )  # fmt: skip
 def test_no_path_leads_to_a_file(app: Starlette, path: str) -> None:
-    found = ask(app, path)
-    assert found.status == 404
-    assert "root:" not in found.text and '"format"' not in found.text
+    response = ask(app, path)
+    assert response.status == 404
+    assert "root:" not in response.text and '"format"' not in response.text
 
 
 def listening(*arguments: str) -> tuple["subprocess.Popen[str]", str]:
@@ -176,13 +176,13 @@ def test_beyond_loopback_it_says_what_that_means_and_large_uploads_are_refused_a
             assert b" 421 " in plain.recv(65_536).split(b"\r\n")[0]
     finally:
         process.terminate()
-        _, said = process.communicate(timeout=30)
-    assert "whoever reaches this machine can read the explorer" in said
-    assert "without password or encryption" in said
-    assert "Traceback" not in said
+        _, output = process.communicate(timeout=30)
+    assert "whoever reaches this machine can read the explorer" in output
+    assert "without password or encryption" in output
+    assert "Traceback" not in output
 
 
 def test_an_upload_beyond_the_cap_is_refused_by_counting_too(app: Starlette) -> None:
-    found = ask(app, "/decode.json", method="POST", body=bytes(MAX_UPLOAD_BYTES + 70_000))
-    assert found.status == 413
-    assert "the decode page takes" in found.text
+    response = ask(app, "/decode.json", method="POST", body=bytes(MAX_UPLOAD_BYTES + 70_000))
+    assert response.status == 413
+    assert "the decode page takes" in response.text

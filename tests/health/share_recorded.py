@@ -20,37 +20,39 @@ SHARE_SESSION_NOT_FOUND = 122
 
 @cache
 def exchanges(name: str) -> list[Exchange]:
-    return sorted(read(BytesIO(capture(name))), key=lambda one: one.packet)
+    return sorted(read(BytesIO(capture(name))), key=lambda exchange: exchange.packet)
 
 
 def share_events(name: str, group: str) -> list[ShareEvent]:
     """In one exchange: acknowledgements, forgotten partitions, session, and at the answer's time what was acquired."""
-    events = [event for one in exchanges(name) for event in _events(one, group)]
-    fetching = {one.client_address: one.connection_id for one in exchanges(name) if one.api == "ShareFetch"}
+    events = [event for exchange in exchanges(name) for event in _events(exchange, group)]
+    fetching = {
+        exchange.client_address: exchange.connection_id for exchange in exchanges(name) if exchange.api == "ShareFetch"
+    }
     events.extend(_disconnected(name, group, fetching))
     numbered = [event._replace(order=order) for order, event in enumerate(events)]
     return sorted(numbered, key=lambda event: (event.at_us, event.order))
 
 
-def _events(one: Exchange, group: str) -> Iterator[ShareEvent]:
-    if one.api == "WriteShareGroupState":
-        yield from _written(one, group)
-    if one.api not in ("ShareFetch", "ShareAcknowledge"):
+def _events(exchange: Exchange, group: str) -> Iterator[ShareEvent]:
+    if exchange.api == "WriteShareGroupState":
+        yield from _written(exchange, group)
+    if exchange.api not in ("ShareFetch", "ShareAcknowledge"):
         return
-    asked, answer = body(one, "request"), body(one, "response")
-    if asked["groupId"] != group:
+    request_body, answer = body(exchange, "request"), body(exchange, "response")
+    if request_body["groupId"] != group:
         return
     base = ShareEvent(
         "",
-        micros(one.request_at),
+        micros(exchange.request_at),
         group_id=group,
-        exchange_id=one.exchange_id,
-        connection_id=one.connection_id,
-        broker=one.broker_address,
-        member_id=asked["memberId"],
-        client_id=one.client_id,
-        asked_us=micros(one.request_at),
-        answered_us=micros(one.response_at) if answer else None,
+        exchange_id=exchange.exchange_id,
+        connection_id=exchange.connection_id,
+        broker=exchange.broker_address,
+        member_id=request_body["memberId"],
+        client_id=exchange.client_id,
+        asked_us=micros(exchange.request_at),
+        answered_us=micros(exchange.response_at) if answer else None,
         lock_timeout_ms=answer.get("acquisitionLockTimeoutMs") if answer else None,
     )
     whole = answer["errorCode"] if answer else None
@@ -59,8 +61,8 @@ def _events(one: Exchange, group: str) -> Iterator[ShareEvent]:
         for topic in (answer or {}).get("responses", ())
         for place in topic["partitions"]
     }
-    field = "acknowledgeErrorCode" if one.api == "ShareFetch" else "errorCode"
-    for topic in asked["topics"]:
+    field = "acknowledgeErrorCode" if exchange.api == "ShareFetch" else "errorCode"
+    for topic in request_body["topics"]:
         for place in topic["partitions"]:
             key = (topic["topicId"], place["partitionIndex"])
             error = whole or (places[key][field] if key in places else whole)
@@ -75,14 +77,14 @@ def _events(one: Exchange, group: str) -> Iterator[ShareEvent]:
                         value=type_,
                         error_code=error,
                     )
-    for topic in asked.get("forgottenTopicsData", ()):
+    for topic in request_body.get("forgottenTopicsData", ()):
         for number in topic["partitions"]:
             yield base._replace(kind="forgotten", topic_id=topic["topicId"], partition=number)
-    epoch = asked["shareSessionEpoch"]
+    epoch = request_body["shareSessionEpoch"]
     if epoch in (0, -1) or whole == SHARE_SESSION_NOT_FOUND:
         yield base._replace(kind="session", value=epoch, error_code=whole)
     for (topic_id, number), place in places.items():
-        at = base._replace(topic_id=topic_id, partition=number, at_us=micros(one.response_at))
+        at = base._replace(topic_id=topic_id, partition=number, at_us=micros(exchange.response_at))
         if place["errorCode"]:
             yield at._replace(kind="broker_error", error_code=place["errorCode"])
         for batch in place.get("acquiredRecords", ()):
@@ -105,20 +107,20 @@ def _runs(batch: dict[str, Any]) -> Iterator[tuple[int, int, int]]:
         offset += length
 
 
-def _written(one: Exchange, group: str) -> Iterator[ShareEvent]:
-    asked, answer = body(one, "request"), body(one, "response")
+def _written(exchange: Exchange, group: str) -> Iterator[ShareEvent]:
+    request_body, answer = body(exchange, "request"), body(exchange, "response")
     errors = {
         (topic["topicId"], place["partition"]): place["errorCode"]
         for topic in (answer or {}).get("results", ())
         for place in topic["partitions"]
     }
-    for topic in asked["topics"] if asked["groupId"] == group else ():
+    for topic in request_body["topics"] if request_body["groupId"] == group else ():
         for place in topic["partitions"]:
             base = ShareEvent(
                 "state_written",
-                micros(one.request_at),
+                micros(exchange.request_at),
                 group_id=group,
-                exchange_id=one.exchange_id,
+                exchange_id=exchange.exchange_id,
                 topic_id=topic["topicId"],
                 partition=place["partition"],
                 start_offset=place["startOffset"],
@@ -148,19 +150,19 @@ def _disconnected(name: str, group: str, fetching: dict[str, str]) -> Iterator[S
 
 def group_events(name: str, group: str) -> list[ShareGroupEvent]:
     events: list[ShareGroupEvent] = []
-    for one in exchanges(name):
-        answer = body(one, "response")
+    for exchange in exchanges(name):
+        answer = body(exchange, "response")
         if answer is None:
             continue
-        base = ShareGroupEvent("", micros(one.response_at), len(events), group, one.exchange_id)
-        if one.api == "ShareGroupHeartbeat" and (asked := body(one, "request"))["groupId"] == group:
+        base = ShareGroupEvent("", micros(exchange.response_at), len(events), group, exchange.exchange_id)
+        if exchange.api == "ShareGroupHeartbeat" and (request_body := body(exchange, "request"))["groupId"] == group:
             assignment = answer["assignment"]
             events.append(
                 base._replace(
                     kind="heartbeat",
-                    at_us=micros(one.request_at),
-                    member_id=asked["memberId"],
-                    member_epoch=asked["memberEpoch"],
+                    at_us=micros(exchange.request_at),
+                    member_id=request_body["memberId"],
+                    member_epoch=request_body["memberEpoch"],
                     group_epoch=answer["memberEpoch"],
                     error_code=answer["errorCode"],
                     assigned=None
@@ -168,25 +170,25 @@ def group_events(name: str, group: str) -> list[ShareGroupEvent]:
                     else sum(len(topic["partitions"]) for topic in assignment["topicPartitions"]),
                 )
             )
-        elif one.api == "ShareGroupDescribe":
+        elif exchange.api == "ShareGroupDescribe":
             events.extend(
                 base._replace(
                     kind="described",
-                    state=found["groupState"],
-                    group_epoch=found["groupEpoch"],
-                    assignment_epoch=found["assignmentEpoch"],
-                    members=len(found["members"]),
+                    state=described["groupState"],
+                    group_epoch=described["groupEpoch"],
+                    assignment_epoch=described["assignmentEpoch"],
+                    members=len(described["members"]),
                     assigned=sum(
                         len(topic["partitions"])
-                        for member in found["members"]
+                        for member in described["members"]
                         for topic in member["assignment"]["topicPartitions"]
                     ),
-                    error_code=found["errorCode"],
+                    error_code=described["errorCode"],
                 )
-                for found in answer["groups"]
-                if found["groupId"] == group
+                for described in answer["groups"]
+                if described["groupId"] == group
             )
-        elif one.api == "DescribeShareGroupOffsets":
+        elif exchange.api == "DescribeShareGroupOffsets":
             events.extend(
                 base._replace(
                     kind="offsets",
@@ -197,17 +199,17 @@ def group_events(name: str, group: str) -> list[ShareGroupEvent]:
                     lag=place.get("lag"),
                     error_code=place["errorCode"],
                 )
-                for found in answer["groups"]
-                if found["groupId"] == group
-                for topic in found["topics"]
+                for described in answer["groups"]
+                if described["groupId"] == group
+                for topic in described["topics"]
                 for place in topic["partitions"]
             )
     return sorted(events, key=lambda event: (event.at_us, event.order))
 
 
-def body(one: Exchange, kind: str) -> Any:
-    decoded: Decoded | None = one.request if kind == "request" else one.response
-    return None if decoded is None else to_json(decoded.name, one.api_version or 0, decoded.value)
+def body(exchange: Exchange, kind: str) -> Any:
+    decoded: Decoded | None = exchange.request if kind == "request" else exchange.response
+    return None if decoded is None else to_json(decoded.name, exchange.api_version or 0, decoded.value)
 
 
 def micros(at: Any) -> int:

@@ -169,7 +169,7 @@ class Simulation:
         self.connect(member)
         if member.busy_until > self.now:
             return 0
-        asked, exchange = self.now, self.new("fetch")
+        asked_at, exchange = self.now, self.new("fetch")
         acquired_at = self.tick(self.random.choice([30, 400_000]))
         # Only writes tell a lock's end from what follows it within the time of an answer.
         answered = acquired_at + self.random.choice([40, 300_000 if self.writes else 400])
@@ -194,7 +194,7 @@ class Simulation:
                 delivery_count=count,
                 lock_timeout_ms=LOCK_MS,
                 exchange_id=exchange,
-                asked_us=asked,
+                asked_us=asked_at,
                 answered_us=answered,
             )
         return len(took)
@@ -212,18 +212,18 @@ class Simulation:
         ]
         stale = self.random.random() < 0.15
         chosen = sorted({o for o in known if self.random.random() < 0.6 and (stale or self.records[o].state == "held")})
-        exchange, asked = self.new("acknowledge"), self.now
+        exchange, asked_at = self.new("acknowledge"), self.now
         processed = self.tick(40)
         answered = self.tick(60)
         types = {offset: self.type_of(offset) for offset in chosen}
         right = all(self.records[o].state == "held" and self.records[o].delivery.member == member.name for o in chosen)  # type: ignore[union-attr]
         right = right and all(self.records[offset].lock_end > answered for offset in chosen)
         for first, last, (type_,) in runs([(offset, types[offset]) for offset in chosen]):
-            self.say(member, exchange, asked, answered, first, last, type_, 0 if right else 121)
+            self.say(member, exchange, asked_at, answered, first, last, type_, 0 if right else 121)
         if right:
             for type_ in (GAP, ACCEPT, RELEASE, REJECT):
                 self.finish(
-                    [o for o in chosen if types[o] == type_], OUTCOME.get(type_, "gap"), asked, write_at=processed
+                    [o for o in chosen if types[o] == type_], OUTCOME.get(type_, "gap"), asked_at, write_at=processed
                 )
         return exchange if closing else None
 
@@ -231,7 +231,7 @@ class Simulation:
         self,
         member: Member,
         exchange: str,
-        asked: int,
+        asked_at: int,
         answered: int | None,
         first: int,
         last: int,
@@ -240,7 +240,7 @@ class Simulation:
     ) -> None:
         self.event(
             "acknowledged",
-            asked,
+            asked_at,
             member,
             first_offset=first,
             last_offset=last,
@@ -260,7 +260,7 @@ class Simulation:
         chosen = [offset for offset in self.held(member) if self.random.random() < 0.5]
         if self.broker not in member.sessions or member.busy_until > self.now:
             return
-        exchange, asked = self.new("renew"), self.now
+        exchange, asked_at = self.new("renew"), self.now
         processed = self.tick(40)
         if any(self.records[offset].state != "held" for offset in chosen):
             return
@@ -273,15 +273,15 @@ class Simulation:
             record.lock_end = processed + LOCK_MS * 1000
             record.delivery.renewals += 1
         for first, last, _ in runs([(offset, RENEW) for offset in chosen]):
-            self.say(member, exchange, asked, answered, first, last, RENEW, 0)
+            self.say(member, exchange, asked_at, answered, first, last, RENEW, 0)
 
     def close(self, member: Member) -> None:
         if self.broker not in member.sessions or member.busy_until > self.now:
             return
-        asked = self.now
+        asked_at = self.now
         exchange = self.acknowledge(member, closing=True)
-        self.event("session", asked, member, value=-1, error_code=0, exchange_id=exchange)
-        self.release(member, "session_closed", asked)
+        self.event("session", asked_at, member, value=-1, error_code=0, exchange_id=exchange)
+        self.release(member, "session_closed", asked_at)
 
     def release(self, member: Member, outcome: str, at: int, write_at: int | None = None) -> None:
         member.sessions.pop(self.broker, None)
@@ -303,24 +303,24 @@ class Simulation:
         """It acknowledges, and its connection ends before the answer; only the leader's writes tell what counted."""
         if not self.writes or self.broker not in member.sessions or member.busy_until > self.now:
             return
-        exchange, asked = self.new("unanswered"), self.now
+        exchange, asked_at = self.new("unanswered"), self.now
         chosen = {offset: self.type_of(offset) for offset in self.held(member) if self.random.random() < 0.6}
         counts = self.random.random() < 0.5
         if not counts:
             # A release, or a rejection at the limit, looks like the end of the connection: nobody can tell.
             chosen = {offset: type_ for offset, type_ in chosen.items() if type_ == ACCEPT}
         for first, last, (type_,) in runs(sorted(chosen.items())):
-            self.say(member, exchange, asked, None, first, last, type_, None)
+            self.say(member, exchange, asked_at, None, first, last, type_, None)
         processed = self.tick(40)
         chosen = {offset: type_ for offset, type_ in chosen.items() if self.records[offset].state == "held"}
         if counts:
             for type_ in (GAP, ACCEPT, RELEASE, REJECT):
                 self.finish(
-                    [o for o in chosen if chosen[o] == type_], OUTCOME.get(type_, "gap"), asked, write_at=processed
+                    [o for o in chosen if chosen[o] == type_], OUTCOME.get(type_, "gap"), asked_at, write_at=processed
                 )
         self.tick(30)
         # The broker may see the end later than the wire does.
-        self.cut(member, self.random.choice([asked + 5, self.now]))
+        self.cut(member, self.random.choice([asked_at + 5, self.now]))
 
     def reset(self, member: Member) -> None:
         """Epoch 0 again, over the same connection: nothing is released."""
@@ -347,8 +347,8 @@ class Simulation:
         """Another broker leads: it reads what was written, and no lock was."""
         if any(each.busy_until > self.now for each in self.members):
             return
-        told = self.random.random() < 0.7
-        if told:
+        is_reported = self.random.random() < 0.7
+        if is_reported:
             self.event("broker_error", self.now, member, error_code=6)
         for record in self.records:
             if record.state == "held":
@@ -361,7 +361,7 @@ class Simulation:
             each.sessions.clear()
             each.forgot.clear()
         self.broker = self.new("b")
-        if not told:
+        if not is_reported:
             # All members come back, or what they held stays open: nothing tells.
             self.drain()
 
@@ -386,12 +386,12 @@ class Simulation:
         member = self.members[0]
         while self.fetch(member, most=1000):
             self.tick(400_000)
-            exchange, asked = self.new("acknowledge"), self.now
+            exchange, asked_at = self.new("acknowledge"), self.now
             offsets = self.held(member)
             self.tick(5)
             for first, last, _ in runs([(offset, ACCEPT) for offset in offsets]):
-                self.say(member, exchange, asked, self.now + 1, first, last, ACCEPT, 0)
-            self.finish(offsets, "accepted", asked, write_at=self.now)
+                self.say(member, exchange, asked_at, self.now + 1, first, last, ACCEPT, 0)
+            self.finish(offsets, "accepted", asked_at, write_at=self.now)
             self.tick(100)
 
 
@@ -399,7 +399,7 @@ def runs(rows: Sequence[tuple[int, ...]]) -> list[tuple[int, int, tuple[int, ...
     """Offsets with the same values behind each other, as first, last and values."""
     numbered = enumerate(sorted(rows))
     return [
-        (found[0][1][0], found[-1][1][0], found[0][1][1:])
+        (run[0][1][0], run[-1][1][0], run[0][1][1:])
         for _, group in groupby(numbered, key=lambda pair: (pair[1][0] - pair[0], pair[1][1:]))
-        for found in [list(group)]
+        for run in [list(group)]
     ]

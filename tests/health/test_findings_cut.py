@@ -38,9 +38,12 @@ def cut(seed: int, tls_bytes: int, lost_bytes: int, undecoded: int) -> Marts:
 def joined(marts: Marts) -> Marts:
     """The same recording in one file."""
     counted = ("tls_bytes", "lost_bytes", "tcp_bytes", "frames")
-    sums = {name: sum(one[name] for one in marts["captures"]) for name in counted}
+    sums = {name: sum(capture[name] for capture in marts["captures"]) for name in counted}
     whole = row("captures", last_at=T0 + PIECES * MINUTE, **sums)
-    return {"captures": [whole], "quarantine": [one | {"capture_uri": "night.pcap"} for one in marts["quarantine"]]}
+    return {
+        "captures": [whole],
+        "quarantine": [quarantined | {"capture_uri": "night.pcap"} for quarantined in marts["quarantine"]],
+    }
 
 
 def judged(marts: Marts) -> list[tuple[str, str]]:

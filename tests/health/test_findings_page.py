@@ -38,8 +38,8 @@ def _rule(rule: Rule) -> Iterator[str]:
     marts = ", ".join(f"`{mart}`" for mart in rule.marts)
     yield f"*Severity:* {rule.severity}. *Subject:* `{rule.subject_kind}`. *From:* {marts}.\n"
     yield "| threshold | default | | reason |\n|---|---|---|---|"
-    for one in rule.thresholds:
-        yield f"| `{one.name}` | {one.default:,g} | {one.unit} | {one.reason} |"
+    for threshold in rule.thresholds:
+        yield f"| `{threshold.name}` | {threshold.default:,g} | {threshold.unit} | {threshold.reason} |"
     yield f"\n*Do:* {rule.advice.replace('{group}', 'GROUP')}\n"
 
 

@@ -27,40 +27,41 @@ RECORDING = Path(__file__).parents[1] / "captures" / "quorum"
 METADATA_LOG = 1  # the id of __cluster_metadata
 
 
-def fetches(exchange: Any, asked: dict[str, Any], answer: dict[str, Any] | None) -> Iterator[QuorumEvent]:
-    if not asked["topics"] or asked["topics"][0]["topicId"].int != METADATA_LOG:
+def fetches(exchange: Any, request: dict[str, Any], answer: dict[str, Any] | None) -> Iterator[QuorumEvent]:
+    if not request["topics"] or request["topics"][0]["topicId"].int != METADATA_LOG:
         return
-    wanted = asked["topics"][0]["partitions"][0]
+    partition = request["topics"][0]["partitions"][0]
     where = (exchange.exchange_id, exchange.connection_id, exchange.broker_address)
-    who = (asked["replicaState"]["replicaId"], uuid_text(wanted["replicaDirectoryId"]))
+    who = (request["replicaState"]["replicaId"], uuid_text(partition["replicaDirectoryId"]))
     yield QuorumEvent(
-        "fetch", microseconds(exchange.request_at), 0, *where, *who, leader_epoch=wanted["currentLeaderEpoch"],
-        offset=wanted["fetchOffset"], max_wait_ms=asked["maxWaitMs"],
+        "fetch", microseconds(exchange.request_at), 0, *where, *who, leader_epoch=partition["currentLeaderEpoch"],
+        offset=partition["fetchOffset"], max_wait_ms=request["maxWaitMs"],
     )  # fmt: skip
     if answer and answer["responses"]:
         part = answer["responses"][0]["partitions"][0]
         yield QuorumEvent(
             "fetch_answer", microseconds(exchange.response_at), 0, *where, *who,
             leader_id=part["currentLeader"]["leaderId"], leader_epoch=part["currentLeader"]["leaderEpoch"],
-            offset=wanted["fetchOffset"], high_watermark=part["highWatermark"],
+            offset=partition["fetchOffset"], high_watermark=part["highWatermark"],
             records_bytes=len(part["records"] or b""), error_code=answer["errorCode"] or part["errorCode"],
             how="diverging" if part["divergingEpoch"]["epoch"] >= 0 else None,
         )  # fmt: skip
 
 
-def raft(exchange: Any, asked: dict[str, Any], answer: dict[str, Any] | None) -> Iterator[QuorumEvent]:
+def raft(exchange: Any, request: dict[str, Any], answer: dict[str, Any] | None) -> Iterator[QuorumEvent]:
     kind = {"Vote": "vote", "BeginQuorumEpoch": "begin", "EndQuorumEpoch": "end"}[exchange.api]
-    wanted = asked["topics"][0]["partitions"][0]
+    partition = request["topics"][0]["partitions"][0]
     where = (exchange.exchange_id, exchange.connection_id, exchange.broker_address)
-    said = QuorumEvent(
-        kind, microseconds(exchange.request_at), 0, *where, wanted.get("replicaId"), None, asked.get("voterId"),
-        wanted.get("leaderId"), wanted.get("leaderEpoch"), wanted.get("replicaEpoch"), wanted.get("lastOffset"),
-        pre_vote=wanted.get("preVote"),
+    event = QuorumEvent(
+        kind, microseconds(exchange.request_at), 0, *where, partition.get("replicaId"), None, request.get("voterId"),
+        partition.get("leaderId"), partition.get("leaderEpoch"), partition.get("replicaEpoch"),
+        partition.get("lastOffset"),
+        pre_vote=partition.get("preVote"),
     )  # fmt: skip
-    yield said
+    yield event
     if answer and answer["topics"]:
         part = answer["topics"][0]["partitions"][0]
-        yield said._replace(
+        yield event._replace(
             kind=f"{kind}_answer", at_us=microseconds(exchange.response_at), leader_id=part["leaderId"],
             leader_epoch=part["leaderEpoch"], granted=part.get("voteGranted"),
             error_code=answer["errorCode"] or part["errorCode"],
@@ -88,19 +89,23 @@ def recorded_events() -> Iterator[QuorumEvent]:
     for exchange in read([str(RECORDING / "capture.pcap.xz")]):
         if exchange.request is None:
             continue
-        asked, answer = exchange.request.value, exchange.response.value if exchange.response else None
+        request, answer = exchange.request.value, exchange.response.value if exchange.response else None
         if exchange.api == "Fetch":
             connections[f"{exchange.client_address} {exchange.broker_address}"] = exchange.connection_id
-            yield from fetches(exchange, asked, answer)
+            yield from fetches(exchange, request, answer)
         elif exchange.api in ("Vote", "BeginQuorumEpoch", "EndQuorumEpoch"):
-            yield from raft(exchange, asked, answer)
+            yield from raft(exchange, request, answer)
         elif exchange.api == "DescribeQuorum" and answer and answer["topics"]:
             yield from descriptions(exchange, answer)
         elif exchange.api == "Envelope":
             # A broker passes the question on to the leader.
-            for told in exchange.inner():
-                if told.name == "DescribeQuorumResponse" and told.body is not None and told.body.value["topics"]:
-                    yield from descriptions(exchange, told.body.value)
+            for inner_frame in exchange.inner():
+                if (
+                    inner_frame.name == "DescribeQuorumResponse"
+                    and inner_frame.body is not None
+                    and inner_frame.body.value["topics"]
+                ):
+                    yield from descriptions(exchange, inner_frame.body.value)
     for at, ends in closings(RECORDING / "capture.pcap.xz"):
         if ends in connections:
             yield QuorumEvent("disconnected", at, 0, connection_id=connections[ends], how="fin")
@@ -115,15 +120,15 @@ def descriptions_seen(events: list[QuorumEvent]) -> list[tuple[list[QuorumReplic
     """Each description with what the fetches alone told just before it."""
     elections = Elections()
     fetched = Replicas(elections)
-    found: dict[str | None, list[QuorumReplica]] = {}
+    by_cluster: dict[str | None, list[QuorumReplica]] = {}
     for event in events:
         if event.kind == "described":
-            found.setdefault(event.exchange_id, fetched.now(event.at_us, event.exchange_id))
+            by_cluster.setdefault(event.exchange_id, fetched.now(event.at_us, event.exchange_id))
         else:
             elections.feed(event)
             fetched.feed(event)
     rows = [row for row in history_of(events).replicas if row.source == "describe"]
-    return [([row for row in rows if row.exchange_id == key], at_time) for key, at_time in found.items()]
+    return [([row for row in rows if row.exchange_id == key], at_time) for key, at_time in by_cluster.items()]
 
 
 def test_lag_of_descriptions_is_what_the_tool_printed(events: list[QuorumEvent]) -> None:

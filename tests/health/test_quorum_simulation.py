@@ -153,9 +153,9 @@ class Quorum:
                     "epoch": self.epoch,
                     "pre_vote": False,
                 }
-                asked = self.say("vote", **facts)
+                request = self.say("vote", **facts)
                 if self.nodes[voter].up and not self.nodes[voter].frozen:
-                    self.say("vote_answer", asked, granted=granted, leader_id=-1, leader_epoch=self.epoch, **facts)
+                    self.say("vote_answer", request, granted=granted, leader_id=-1, leader_epoch=self.epoch, **facts)
 
     def change_leader(self) -> None:
         assert self.leader is not None
@@ -243,27 +243,27 @@ def played(seed: int) -> Quorum:
 def test_elections_are_told_with_their_cause_and_length(seed: int) -> None:
     quorum = played(seed)
     rows = history_of(quorum.events).events
-    found = [
+    elections_found = [
         (row.epoch, row.node_id, row.cause, row.occurred_at, row.previous_leader_id, row.duration_ms)
         for row in rows
         if row.kind == "elected"
     ]
-    assert found == [
+    assert elections_found == [
         (
-            one.epoch,
-            one.leader,
-            one.cause,
-            one.at,
-            one.previous,
-            None if one.silent_at is None else (one.at - one.silent_at) // 1000,
+            election.epoch,
+            election.leader,
+            election.cause,
+            election.at,
+            election.previous,
+            None if election.silent_at is None else (election.at - election.silent_at) // 1000,
         )
-        for one in quorum.elections
+        for election in quorum.elections
     ]
-    assert sum(row.kind == "election_failed" for row in rows) == sum(one.failed for one in quorum.elections)
-    asked = sum(event.kind == "vote" for event in quorum.events)
+    assert sum(row.kind == "election_failed" for row in rows) == sum(election.failed for election in quorum.elections)
+    vote_requests = sum(event.kind == "vote" for event in quorum.events)
     answered = sum(event.kind == "vote_answer" for event in quorum.events)
     votes = [row for row in rows if row.kind == "vote"]
-    assert (len(votes), sum(row.granted is not None for row in votes)) == (asked, answered)
+    assert (len(votes), sum(row.granted is not None for row in votes)) == (vote_requests, answered)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -271,14 +271,14 @@ def test_lag_is_never_more_than_the_true_one_and_equal_where_it_is_said_to_be_ex
     quorum = played(seed)
     rows = history_of(quorum.events).replicas
     answers = {event.exchange_id: place for place, event in enumerate(quorum.events) if event.kind == "fetch_answer"}
-    asked: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    fetched_at: dict[tuple[int, int], list[tuple[int, int]]] = {}
     for place, epoch, node, offset in quorum.fetched:
-        asked.setdefault((epoch, node), []).append((place, offset))
+        fetched_at.setdefault((epoch, node), []).append((place, offset))
     exact = 0
     for row in rows:
         sampled = answers[row.exchange_id]  # just before this answer
         end = quorum.ends[bisect_left(quorum.ends, (sampled, -1)) - 1][1]
-        own = asked.get((row.leader_epoch, row.replica_id), [])
+        own = fetched_at.get((row.leader_epoch, row.replica_id), [])
         fetches = [offset for _, offset in own[: bisect_left(own, (sampled, -1))]]
         if row.role == "leader":
             assert row.log_end_offset is not None and row.log_end_offset <= end
@@ -302,7 +302,7 @@ def test_the_play_has_every_cause_and_lag() -> None:
     lags: set[bool] = set()
     for seed in range(20):
         quorum = played(seed)
-        causes |= {one.cause for one in quorum.elections}
+        causes |= {election.cause for election in quorum.elections}
         lags |= {row.lag > 5 for row in history_of(quorum.events).replicas if row.lag is not None}
     assert causes == {"no_leader", "resigned", "lost", "timeout"}
     assert lags == {True, False}

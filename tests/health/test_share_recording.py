@@ -13,7 +13,7 @@ GROUP = "processors"
 
 @pytest.mark.parametrize("without", ["nothing", "state_written"])
 def test_every_delivery_ended_as_the_programs_logged(without: str) -> None:
-    rows = [*share_deliveries(one for one in share_events("share", GROUP) if one.kind != without)]
+    rows = [*share_deliveries(event for event in share_events("share", GROUP) if event.kind != without)]
     assert told_outcomes(rows) == logged_outcomes()
 
 
@@ -31,9 +31,9 @@ def test_renewals_and_archiving_are_those_of_the_incident() -> None:
 
 
 def test_last_minute_has_the_groups_last_description() -> None:
-    told = [event for event in truth("share") if event["event"] == "group"][-1]
+    last_event = [event for event in truth("share") if event["event"] == "group"][-1]
     rows = list(share_group_health(share_deliveries(share_events("share", GROUP)), group_events("share", GROUP)))
     last = rows[-1]
-    assert (last.state, last.members) == (told["state"], len(told["members"]))
-    assert last.lag == sum(lag for _, lag in told["startOffsetAndLag"].values())
+    assert (last.state, last.members) == (last_event["state"], len(last_event["members"]))
+    assert last.lag == sum(lag for _, lag in last_event["startOffsetAndLag"].values())
     assert sum(row.acquired for row in rows) == len(logged_outcomes())

@@ -19,9 +19,9 @@ def test_every_simulated_delivery_ends_as_it_did(writes: bool) -> None:
         # State writes tell the limit, else it has to be told.
         limit = None if writes else simulation.limit
         rows = list(share_deliveries(simulation.events, delivery_limit=limit))
-        found = sorted(_told(row, offset) for row in rows for offset in range(row.first_offset, row.last_offset + 1))
+        outcomes = sorted(_told(row, offset) for row in rows for offset in range(row.first_offset, row.last_offset + 1))
         expected = sorted(_expected(truth) for truth in simulation.truths if truth.outcome != "gap")
-        assert found == expected, f"seed {seed}, writes {writes}"
+        assert outcomes == expected, f"seed {seed}, writes {writes}"
         for row in rows:
             assert row.rule != "unexplained", f"seed {seed}, writes {writes}: {row}"
             if row.outcome == "lock_expired":

@@ -86,25 +86,26 @@ def recorded_events() -> Iterator[StreamsEvent]:
     for exchange in read([str(RECORDING / "capture.pcap.xz")]):
         if exchange.api not in ("StreamsGroupHeartbeat", "StreamsGroupDescribe") or exchange.request is None:
             continue
-        asked, answer = exchange.request.value, exchange.response.value if exchange.response else None
+        request, answer = exchange.request.value, exchange.response.value if exchange.response else None
         response_at = microseconds(exchange.response_at) if answer else 0
         if exchange.api == "StreamsGroupDescribe":
             for group in answer["groups"] if answer else ():
                 yield from described(group, response_at, exchange.exchange_id)
             continue
         connections[f"{exchange.client_address} {exchange.broker_address}"] = exchange.connection_id
-        topology = asked["topology"]
+        topology = request["topology"]
         yield StreamsEvent(
-            "heartbeat", microseconds(exchange.request_at), 0, asked["groupId"], exchange.exchange_id,
-            exchange.connection_id, asked["memberId"], exchange.client_id, asked["processId"], asked["memberEpoch"],
-            text(asked["activeTasks"]), text(asked["standbyTasks"]), text(asked["warmupTasks"]),
+            "heartbeat", microseconds(exchange.request_at), 0, request["groupId"], exchange.exchange_id,
+            exchange.connection_id, request["memberId"], exchange.client_id, request["processId"],
+            request["memberEpoch"],
+            text(request["activeTasks"]), text(request["standbyTasks"]), text(request["warmupTasks"]),
             topology_epoch=topology and topology["epoch"],
         )  # fmt: skip
         if answer:
             status = answer["status"]
             yield StreamsEvent(
-                "answer", response_at, 0, asked["groupId"], exchange.exchange_id, exchange.connection_id,
-                asked["memberId"], exchange.client_id, None, answer["memberEpoch"], text(answer["activeTasks"]),
+                "answer", response_at, 0, request["groupId"], exchange.exchange_id, exchange.connection_id,
+                request["memberId"], exchange.client_id, None, answer["memberEpoch"], text(answer["activeTasks"]),
                 text(answer["standbyTasks"]), text(answer["warmupTasks"]), error_code=answer["errorCode"],
                 status=None if status is None else "\n".join(f"{s['statusCode']} {s['statusDetail']}" for s in status),
                 heartbeat_interval_ms=answer["heartbeatIntervalMs"],

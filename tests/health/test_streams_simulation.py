@@ -117,9 +117,9 @@ class Group:
             more = texts({})
         elif player.granted is not None and player.granted != player.held:
             for task, role in list(player.held.items()):
-                wanted = player.granted.get(task)
-                if wanted != role:
-                    how = "revoked" if wanted is None else "promoted" if wanted == "active" else "demoted"
+                task_granted = player.granted.get(task)
+                if task_granted != role:
+                    how = "revoked" if task_granted is None else "promoted" if task_granted == "active" else "demoted"
                     self.end(player, task, at, how)
             for task, role in player.granted.items():
                 if task not in player.held:
@@ -200,11 +200,11 @@ def test_intervals_moves_and_losses_are_what_was_played(seed: int) -> None:
     timeline = timeline_of(events, session_timeout_ms=SESSION // 1000)
     assert timeline is not None
 
-    found = [
+    intervals_found = [
         (row.member_id, f"{row.subtopology_id}_{row.partition}", str(row.role), row.from_at, row.to_at, row.ended_by)
         for row in timeline.tasks
     ]
-    assert sorted(map(alike, found), key=str) == sorted(map(alike, group.truth), key=str)
+    assert sorted(map(alike, intervals_found), key=str) == sorted(map(alike, group.truth), key=str)
     assert all(row.from_known and row.source == "heartbeat" for row in timeline.tasks)
 
     active: dict[str, list[Held]] = defaultdict(list)

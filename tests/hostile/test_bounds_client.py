@@ -159,7 +159,7 @@ def test_responses_of_a_round_take_what_their_cap_says() -> None:
 
 OBSERVED = """
 import asyncio
-from kafkascope.cli.live.observe_run import Asked, _Run, _Stop
+from kafkascope.cli.live.observe_run import ObserveOptions, _Run, _Stop
 from kafkascope.client import connect
 from kafkascope.client.observe.observer import Observer
 from kafkascope.lake.home import make_lake
@@ -168,7 +168,7 @@ writer = ObservationWriter(make_lake(sys.argv[1]), "somewhere", "run")
 writer.load()
 async def observe(host, polls):
     async with connect(host, timeout=300.0) as cluster:
-        asked = Asked("", 1, None, False, (), 10**12)
+        asked = ObserveOptions("", 1, None, False, (), 10**12)
         observing = _Run(asked, Observer(cluster), writer, _Stop())
         for _ in range(polls):
             await observing._poll()

@@ -20,9 +20,9 @@ NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
 EXCHANGES, CONNECTIONS, CAPTURES = (table_named(name) for name in ("exchanges", "connections", "captures"))
 
 
-def rows(table: LakeTable, given: Iterable[dict[str, Any]]) -> pa.Table:
+def rows(table: LakeTable, values: Iterable[dict[str, Any]]) -> pa.Table:
     kept = [field for field in table.file_schema if field.name != "ingest_id" or table.name == "captures"]
-    return pa.Table.from_pylist(list(given), schema=pa.schema(kept))
+    return pa.Table.from_pylist(list(values), schema=pa.schema(kept))
 
 
 def exchanges(names: Iterable[str], at: datetime | None = NOON) -> pa.Table:
@@ -96,6 +96,6 @@ def together(script: str, calls: Sequence[Sequence[str]], **environment: str) ->
         for process in processes:
             process.kill()
             process.wait()
-    for process, (_, said) in zip(processes, answers, strict=True):
-        assert process.returncode == 0, said
+    for process, (_, error) in zip(processes, answers, strict=True):
+        assert process.returncode == 0, error
     return [out.strip() for out, _ in answers]

@@ -6,7 +6,7 @@ import os
 import pytest
 
 from kafkascope.lake.home import Lake
-from kafkascope.lake.upkeep.superseded import take_out_superseded
+from kafkascope.lake.upkeep.superseded import remove_superseded
 from tests.judge.delta_spark import run_statements
 from tests.lake.build import exchanges, half_land, land, seen
 from tests.lake.test_other_readers import QUESTIONS, ROWS, START, four_files
@@ -22,13 +22,13 @@ SQL = {
 
 def test_filters_give_the_rows_of_a_full_scan(lake: Lake) -> None:
     uri = four_files(lake)
-    asked = {name: SQL.get(name, question[2]) for name, question in QUESTIONS.items()}
+    conditions = {name: SQL.get(name, question[2]) for name, question in QUESTIONS.items()}
     select = f"SELECT unix_micros(at) AS us FROM delta.`{uri}` WHERE"  # noqa: S608
-    found = run_statements(*(f"{select} {one}" for one in asked.values()))
+    counts = run_statements(*(f"{select} {condition}" for condition in conditions.values()))
     start = int(START.timestamp()) * 1_000_000
-    for (name, question), rows in zip(QUESTIONS.items(), found, strict=True):
-        wanted = sorted(number * 1_000_007 for number, row in enumerate(ROWS) if question[3](row))
-        assert sorted(row["us"] - start for row in rows) == wanted, name
+    for (name, question), rows in zip(QUESTIONS.items(), counts, strict=True):
+        expected = sorted(number * 1_000_007 for number, row in enumerate(ROWS) if question[3](row))
+        assert sorted(row["us"] - start for row in rows) == expected, name
 
 
 def test_what_delta_spark_merges_shows_by_the_ingest_of_its_rows(lake: Lake) -> None:
@@ -39,7 +39,7 @@ def test_what_delta_spark_merges_shows_by_the_ingest_of_its_rows(lake: Lake) -> 
     run_statements(f"OPTIMIZE {table}", f"OPTIMIZE {table} ZORDER BY (exchange_id)", f"VACUUM {table} RETAIN 0 HOURS")
     assert (seen(lake), everything(lake)) == (["a", "p"], ["a", "p", "x"])
     land_after(lake, "i3", "i1", "p", "q")
-    take_out_superseded(lake)
+    remove_superseded(lake)
     assert (seen(lake), everything(lake)) == (["a", "p", "q"], ["a", "p", "q", "x"])
     (rows,) = run_statements(f"SELECT exchange_id FROM {table}")  # noqa: S608
     assert sorted(row["exchange_id"] for row in rows) == ["a", "p", "q", "x"]

@@ -23,8 +23,8 @@ def test_lake_that_is_made_opens_again_as_the_same(lake: Lake) -> None:
 
 
 def test_lake_travels_to_tasks(lake: Lake) -> None:
-    found = pickle.loads(pickle.dumps(lake))  # noqa: S301
-    assert (found.uri, found.id, found.tables()) == (lake.uri, lake.id, [])
+    loaded = pickle.loads(pickle.dumps(lake))  # noqa: S301
+    assert (loaded.uri, loaded.id, loaded.tables()) == (lake.uri, lake.id, [])
 
 
 def test_empty_folder_becomes_a_lake(tmp_path: Path) -> None:
@@ -35,8 +35,8 @@ def test_empty_folder_becomes_a_lake(tmp_path: Path) -> None:
 def test_two_that_make_it_at_once_get_one_lake(tmp_path: Path) -> None:
     script = "from kafkascope.lake.home import make_lake\nready()\nprint(make_lake(sys.argv[1]).id)"
     for turn in range(3):
-        found = together(script, [[str(tmp_path / str(turn))]] * 2)
-        assert set(found) == {open_lake(tmp_path / str(turn)).id}
+        lakes = together(script, [[str(tmp_path / str(turn))]] * 2)
+        assert set(lakes) == {open_lake(tmp_path / str(turn)).id}
 
 
 def test_folder_of_something_else_is_refused(tmp_path: Path) -> None:
@@ -145,9 +145,9 @@ def test_no_permission_and_a_full_disk_are_one_line_and_leave_the_lake_as_it_was
 ) -> None:
     lake = make_lake(open_folder / "lake")
     land(lake, "a", exchanges(["a"]))
-    said = refusals(lake, what)
-    assert len(said) == 3
-    assert all(line.startswith(lake.uri) and line.endswith(f": {why}") for line in said), said
+    message = refusals(lake, what)
+    assert len(message) == 3
+    assert all(line.startswith(lake.uri) and line.endswith(f": {why}") for line in message), message
     assert seen(lake) == ["a"]
     land(lake, "b", exchanges(["b"]))
     assert seen(lake) == ["a", "b"]

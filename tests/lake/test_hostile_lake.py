@@ -160,9 +160,9 @@ def test_a_log_leads_nowhere_else(tmp_path: Path, outside: Path, form: int) -> N
     ]
     whole = log.read_text()
     for chosen in (actions[:1], actions[1:], actions):
-        log.write_text(whole + "".join(json.dumps(one) + "\n" for one in chosen))
+        log.write_text(whole + "".join(json.dumps(action) + "\n" for action in chosen))
         if chosen == actions[:1]:
-            for work in (info, lambda one: dataset(one, "exchanges").to_table()):
+            for work in (info, lambda place: dataset(place, "exchanges").to_table()):
                 with pytest.raises(InputError, match="outside of its folder"):
                     work(lake)
         with suppress(InputError):
@@ -184,11 +184,11 @@ def test_a_log_leads_nowhere_else(tmp_path: Path, outside: Path, form: int) -> N
 def test_a_sign_of_life_deletes_no_other_file(lake: Lake, outside: Path, mark: dict[str, Any]) -> None:
     """`vacuum` ends those of the dead: by the name of the file that it has read, not by what is in it."""
     then = "2020-01-01T00:00:00+00:00"
-    said = {"ingest_id": "a", "token": "t", "user": "u", "host": "h", "pid": 1, "started": then, "beat": then} | mark
+    sign = {"ingest_id": "a", "token": "t", "user": "u", "host": "h", "pid": 1, "started": then, "beat": then} | mark
     before = contents(outside)
     path = Path(lake.place.path) / INGESTS / "a-t.json"
     path.parent.mkdir()
-    path.write_text(json.dumps(said))
+    path.write_text(json.dumps(sign))
     os.utime(path, (0, 0))
     vacuum(lake, age=days(0))
     assert not path.exists()
@@ -204,10 +204,10 @@ def test_links_out_of_the_lake_are_refused_wherever_they_are(lake: Lake, outside
         (folder / name).mkdir(exist_ok=True)
         shutil.move(folder / name, moved)
         (folder / name).symlink_to(outside)
-        writing: Callable[[Lake], object] = lambda one: land(one, "b", exchanges(["b1"]))  # noqa: E731
+        writing: Callable[[Lake], object] = lambda place: land(place, "b", exchanges(["b1"]))  # noqa: E731
         if name == INGESTS:
-            writing = lambda one: begin(one, "b")  # noqa: E731
-        for work in (info, lambda one: vacuum(one, age=days(0)), writing):
+            writing = lambda place: begin(place, "b")  # noqa: E731
+        for work in (info, lambda place: vacuum(place, age=days(0)), writing):
             with pytest.raises(InputError, match="outside of its folder"):
                 work(lake)
         (folder / name).unlink()

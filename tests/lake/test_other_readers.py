@@ -135,20 +135,20 @@ def test_filters_give_the_rows_of_a_full_scan(uri: str) -> None:
     with duckdb.connect() as database:
         database.register("rows", dataset)
         for name, (by_arrow, by_polars, by_sql, is_in) in QUESTIONS.items():
-            wanted = sorted(row["at"] for row in ROWS if is_in(row))
-            found = {
+            expected = sorted(row["at"] for row in ROWS if is_in(row))
+            by_reader = {
                 "pyarrow": dataset.to_table(filter=by_arrow, columns=["at"]).column("at").to_pylist(),
                 "Polars": lazy.filter(by_polars).select("at").collect()["at"].to_list(),
                 "Polars through pyarrow": through_arrow.filter(by_polars).select("at").collect()["at"].to_list(),
-                "DuckDB": [one for (one,) in database.sql("FROM rows").filter(by_sql).select('"at"').fetchall()],
+                "DuckDB": [at for (at,) in database.sql("FROM rows").filter(by_sql).select('"at"').fetchall()],
             }
-            for reader, times in found.items():
-                assert sorted(times) == wanted, (name, reader)
+            for reader, times in by_reader.items():
+                assert sorted(times) == expected, (name, reader)
 
 
 def test_pandas_filters_give_the_rows_of_a_full_scan(uri: str) -> None:
-    found = DeltaTable(uri).to_pandas(filters=[("text", "=", "api-2-1")], columns=["at"])
-    assert len(found) == sum(row["text"] == "api-2-1" for row in ROWS)
+    frame = DeltaTable(uri).to_pandas(filters=[("text", "=", "api-2-1")], columns=["at"])
+    assert len(frame) == sum(row["text"] == "api-2-1" for row in ROWS)
 
 
 def test_statistics_name_every_column_and_skip_files(uri: str) -> None:

@@ -35,15 +35,15 @@ def settings() -> Iterator[dict[str, str]]:
     server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()
-    said = SETTINGS | {"AWS_ENDPOINT_URL": f"http://{host}:{port}"}
+    options = SETTINGS | {"AWS_ENDPOINT_URL": f"http://{host}:{port}"}
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in said.items():
+        for name, value in options.items():
             patch.setenv(name, value)
         place = {"LocationConstraint": SETTINGS["AWS_REGION"]}
         boto3.client("s3", region_name=SETTINGS["AWS_REGION"]).create_bucket(
             Bucket="traffic", CreateBucketConfiguration=place
         )
-        yield said
+        yield options
     server.stop()
 
 

@@ -23,13 +23,13 @@ def arm() -> None:
 def _breaking(read: Any, word: str) -> Any:
     def reading(source: Any, **named: Any) -> Iterator[Any]:
         name = str(source if isinstance(source, str) else getattr(source, "name", ""))
-        found = re.search(rf"{word}-(\w+)", os.path.basename(name))
+        match = re.search(rf"{word}-(\w+)", os.path.basename(name))
         for packets in read(source, **named):
-            if found is None or word == "breaks":
+            if match is None or word == "breaks":
                 yield packets
-            if found is not None and found[1].startswith("SIG"):
-                os.kill(os.getpid(), getattr(signal, found[1]))
-            elif found is not None:
-                raise getattr(builtins, found[1])("bytes: 0102030405")
+            if match is not None and match[1].startswith("SIG"):
+                os.kill(os.getpid(), getattr(signal, match[1]))
+            elif match is not None:
+                raise getattr(builtins, match[1])("bytes: 0102030405")
 
     return reading

@@ -59,12 +59,12 @@ def standalone(folder: Path) -> Iterator[str]:
     """A master and two workers with 1 GB each; its `spark://…`."""
     with ExitStack() as running:
 
-        def start(name: str, kind: str, said: str, *more: str) -> str:
+        def start(name: str, kind: str, message: str, *more: str) -> str:
             listen = ["--host", "127.0.0.1", "--port", "0", "--webui-port", "0"]
             command = [str(HOME / "bin" / "spark-class"), f"org.apache.spark.deploy.{kind}", *listen, *more]
             process = Process(command, folder / f"{name}.log", environment=environment())
             running.callback(process.stop)
-            return heard(process, said)
+            return heard(process, message)
 
         uri = start("master", "master.Master", r"Starting Spark master at (spark://\S+)")
         for number, cores in enumerate(CORES):
@@ -105,17 +105,17 @@ def as_options(settings: dict[str, str]) -> list[str]:
     return [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
 
 
-def heard(process: Process, said: str) -> str:
+def heard(process: Process, pattern: str) -> str:
     """What the process has said of itself, as soon as it does."""
     deadline = time.monotonic() + SECONDS
     while time.monotonic() < deadline:
-        found = re.search(said, process.output.read_text(errors="replace"))
-        if found:
-            return found[1]
+        match = re.search(pattern, process.output.read_text(errors="replace"))
+        if match:
+            return match[1]
         if process.status is not None:
             raise AssertionError(f"ended with {process.status}: {process.tail()}")
         time.sleep(0.1)
-    raise AssertionError(f"no {said} within {SECONDS:g} s: {process.tail()}")
+    raise AssertionError(f"no {pattern} within {SECONDS:g} s: {process.tail()}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class Ran:
 
     folder: Path
     recording: Path
-    said: dict[str, Any]
+    report: dict[str, Any]
 
     @property
     def buckets(self) -> Path:
@@ -138,7 +138,7 @@ class Ran:
         """Of a session on this machine, on the same lake."""
         lake = open_lake(self.buckets)
         elsewhere = mart_rows(lake)
-        assert self.said["marts"] == {name: len(rows) for name, rows in elsewhere.items()}
+        assert self.report["marts"] == {name: len(rows) for name, rows in elsewhere.items()}
         assert elsewhere["share_deliveries"] and elsewhere["api_latency"] and elsewhere["findings"]
         build_marts(spark, lake)
         assert mart_rows(lake) == elsewhere
@@ -147,13 +147,13 @@ class Ran:
         assert table_rows(pq.read_table(self.folder / job.SOURCE)) == read_rows(self.recording)["exchanges"]
 
     def decoded_is_that_of_the_codec(self) -> None:
-        found = sorted(pq.read_table(self.folder / job.DECODED).to_pylist(), key=lambda row: row["number"])
-        assert [(row["number"], row["member_id"], row["max_records"]) for row in found] == [
+        decoded = sorted(pq.read_table(self.folder / job.DECODED).to_pylist(), key=lambda row: row["number"])
+        assert [(row["number"], row["member_id"], row["max_records"]) for row in decoded] == [
             (0, "member-0", None),
             (1, "member-1", 7),
             (2, None, None),
         ]
-        assert [row["_error"] is None for row in found] == [True, True, False]
+        assert [row["_error"] is None for row in decoded] == [True, True, False]
 
 
 def submit(master: str, folder: Path) -> Ran:

@@ -27,27 +27,27 @@ def main() -> None:
     parser.add_argument("folder", type=Path, help="with bodies to decode; what is made goes there")
     parser.add_argument("recording", type=Path)
     parser.add_argument("--cores", type=int, required=True, help="how many there will be")
-    wanted = parser.parse_args()
+    arguments = parser.parse_args()
     # However small the recording of a test is, its connections are shared out.
     plan.SMALL_INPUT_BYTES = 0
     spark = SparkSession.builder.getOrCreate()
-    said: dict[str, Any] = {"kind": type(spark).__module__, "cores": _cores(spark, wanted.cores)}
+    report: dict[str, Any] = {"kind": type(spark).__module__, "cores": _cores(spark, arguments.cores)}
     for name, how in ((BUCKETS, "buckets"), (SHUFFLED, "shuffle")):
-        said[name] = asdict(ingest(spark, [wanted.recording], wanted.folder / name, Options(plan=how)))
-    said["marts"] = marts(spark, wanted.folder / BUCKETS)
-    rows = spark.read.format("kafkascope").load(str(wanted.recording))
-    pq.write_table(rows.toArrow(), wanted.folder / SOURCE)
-    bodies = spark.createDataFrame(pq.read_table(wanted.folder / BODIES))
-    pq.write_table(decode(bodies, "ShareFetchRequest", "version").toArrow(), wanted.folder / DECODED)
+        report[name] = asdict(ingest(spark, [arguments.recording], arguments.folder / name, Options(plan=how)))
+    report["marts"] = marts(spark, arguments.folder / BUCKETS)
+    rows = spark.read.format("kafkascope").load(str(arguments.recording))
+    pq.write_table(rows.toArrow(), arguments.folder / SOURCE)
+    bodies = spark.createDataFrame(pq.read_table(arguments.folder / BODIES))
+    pq.write_table(decode(bodies, "ShareFetchRequest", "version").toArrow(), arguments.folder / DECODED)
     spark.stop()
-    print(json.dumps(said))
+    print(json.dumps(report))
 
 
-def _cores(spark: SparkSession, wanted: int) -> int:
+def _cores(spark: SparkSession, wanted_cores: int) -> int:
     deadline = time.monotonic() + SECONDS
-    while (found := cores_of(spark, None)) != wanted and time.monotonic() < deadline:
+    while (cores := cores_of(spark, None)) != wanted_cores and time.monotonic() < deadline:
         pass
-    return found
+    return cores
 
 
 if __name__ == "__main__":

@@ -55,37 +55,37 @@ def main(master: str, folder: str) -> None:
 
     small = plan.SMALL_INPUT_BYTES
 
-    def ingested(lake: str, uris: list[str], wanted: dict[str, str]) -> Ingested:
-        plan.SMALL_INPUT_BYTES = 0 if wanted else small
-        options = Options(tasks=2, plan=wanted.get("plan", "auto"))
-        if "follow" not in wanted:
+    def ingested(lake: str, uris: list[str], thresholds: dict[str, str]) -> Ingested:
+        plan.SMALL_INPUT_BYTES = 0 if thresholds else small
+        options = Options(tasks=2, plan=thresholds.get("plan", "auto"))
+        if "follow" not in thresholds:
             return ingest(spark, uris, lake, options)
-        told: list[Ingested] = []
+        batches: list[Ingested] = []
         end = Event()
 
         def hear(done: Ingested) -> None:
-            told.append(done)
+            batches.append(done)
             end.set()
 
-        follow(spark, (wanted["follow"],), make_lake(lake), options, hear, end=end, quiet=0)
-        return told[0]
+        follow(spark, (thresholds["follow"],), make_lake(lake), options, hear, end=end, quiet=0)
+        return batches[0]
 
     print(json.dumps({"ready": os.getpid()}), flush=True)
     for line in sys.stdin:
         lake, *uris = json.loads(line)
-        wanted = uris.pop() if isinstance(uris[-1], dict) else {}
+        thresholds = uris.pop() if isinstance(uris[-1], dict) else {}
         try:
-            done = ingested(lake, uris, wanted)
-            said: dict[str, object] = {"new": len(done.new), "known": len(done.known)}
+            done = ingested(lake, uris, thresholds)
+            report: dict[str, object] = {"new": len(done.new), "known": len(done.known)}
             if done.bad:
-                said["bad"] = done.bad
+                report["bad"] = done.bad
         except KafkascopeError as error:
-            said = {"error": str(error)}
+            report = {"error": str(error)}
         except Exception as error:
             if not type(error).__module__.startswith(("pyspark", "py4j")):
                 raise
-            said = {"error": type(error).__name__}
-        print(json.dumps(said), flush=True)
+            report = {"error": type(error).__name__}
+        print(json.dumps(report), flush=True)
     spark.stop()
 
 

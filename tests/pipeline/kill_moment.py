@@ -42,12 +42,12 @@ def arm(pids: dict[str, Callable[[], int]]) -> None:
         try:
             with open(path) as file:
                 moment = Moment(**json.load(file))
-                told = os.fstat(file.fileno()).st_ino
+                inode = os.fstat(file.fileno()).st_ino
         except OSError:
             return
         if moment.step != step or moment.victim not in pids:
             return
-        passed = counts[told, step] = counts.get((told, step), -1) + 1
+        passed = counts[inode, step] = counts.get((inode, step), -1) + 1
         if passed < moment.passes:
             return
         try:
@@ -70,10 +70,10 @@ def _arm_worker(here: Callable[[str], None]) -> None:
         inner: Any = getattr(Files, name)
 
         @wraps(inner)
-        def outer(*given: Any, **named: Any) -> Any:
-            found = inner(*given, **named)
+        def outer(*arguments: Any, **named: Any) -> Any:
+            result = inner(*arguments, **named)
             here(step)
-            return found
+            return result
 
         setattr(Files, name, outer)
 
@@ -88,13 +88,13 @@ def _arm_driver(here: Callable[[str], None]) -> None:
         inner: Any = getattr(ingesting, name)
 
         @wraps(inner)
-        def outer(*given: Any, **named: Any) -> Any:
+        def outer(*arguments: Any, **named: Any) -> Any:
             if before:
                 here(before)
-            found = inner(*given, **named)
+            result = inner(*arguments, **named)
             if behind:
                 here(behind)
-            return found
+            return result
 
         setattr(ingesting, name, outer)
 

@@ -13,14 +13,14 @@ Row = TypeVar("Row")
 Plain = dict[str, Any]
 
 
-def mart(lake: str, name: str, **wanted: Any) -> list[Plain]:
+def mart(lake: str, name: str, **filters: Any) -> list[Plain]:
     """In the order of their first time; `wanted` are values that columns have to have."""
     table = dataset(open_lake(lake), name).to_table()
     plain = [column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column for column in table.columns]
-    found = [_plain(row) for row in pa.table(plain, names=table.column_names).to_pylist()]
-    found = [row for row in found if all(row[key] == value for key, value in wanted.items())]
+    rows = [_plain(row) for row in pa.table(plain, names=table.column_names).to_pylist()]
+    rows = [row for row in rows if all(row[key] == value for key, value in filters.items())]
     times = [field.name for field in table.schema if pa.types.is_timestamp(field.type)]
-    return sorted(found, key=lambda row: [row[name] or 0 for name in times[:1]])
+    return sorted(rows, key=lambda row: [row[name] or 0 for name in times[:1]])
 
 
 def _plain(row: Plain) -> Plain:

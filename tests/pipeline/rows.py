@@ -22,9 +22,9 @@ Rows = dict[str, list[dict[str, Any]]]
 def lake_rows(lake: str) -> Rows:
     """Exchanges and bodies by table."""
     home = open_lake(lake)
-    wanted = [name for name in home.tables() if name == "exchanges" or message_of(name)]
-    found = {name: _rows(dataset(home, name).to_table()) for name in wanted}
-    return {name: rows for name, rows in found.items() if rows}
+    names = [name for name in home.tables() if name == "exchanges" or message_of(name)]
+    by_table = {name: _rows(dataset(home, name).to_table()) for name in names}
+    return {name: rows for name, rows in by_table.items() if rows}
 
 
 def read_rows(*paths: Path) -> Rows:
@@ -32,17 +32,17 @@ def read_rows(*paths: Path) -> Rows:
     tables: dict[str, list[pa.Table]] = {}
     messages = Messages([name for name in KEYS.names if name != "api_version"])
 
-    def keep(found: Any) -> None:
-        table = found.table.filter(found.table.column(ERROR).is_null())
-        tables.setdefault(body_table_name(found.name), []).append(to_lake(table.drop_columns([ERROR])))
+    def keep(rows_of: Any) -> None:
+        table = rows_of.table.filter(rows_of.table.column(ERROR).is_null())
+        tables.setdefault(body_table_name(rows_of.name), []).append(to_lake(table.drop_columns([ERROR])))
 
     for batch in Reading([str(path) for path in paths]).batches():
         columns = to_arrow(batch)
         tables.setdefault("exchanges", []).append(pa.Table.from_batches([columns]))
-        for found in messages.add(batch, columns):
-            keep(found)
-    for found in messages.finish():
-        keep(found)
+        for rows_read in messages.add(batch, columns):
+            keep(rows_read)
+    for rows_read in messages.finish():
+        keep(rows_read)
     return {name: _rows(pa.concat_tables(parts)) for name, parts in tables.items()}
 
 

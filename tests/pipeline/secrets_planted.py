@@ -45,21 +45,21 @@ Said = tuple[str, int, dict[str, Any]]
 def forms(word: str) -> tuple[bytes, ...]:
     """As bytes may hold it: plain, hex, UTF-16, base64 at each of its three places."""
     raw = word.encode()
-    found = [raw, raw.hex().encode(), raw.hex().upper().encode(), word.encode("utf-16-le")]
+    forms_of = [raw, raw.hex().encode(), raw.hex().upper().encode(), word.encode("utf-16-le")]
     for shift in range(3):
         # Without the letters that depend on what stands around.
         text = base64.b64encode(bytes(shift) + raw).rstrip(b"=")
         part = text[-(-shift * 8 // 6) : len(text) - ((shift + len(raw)) % 3 > 0)]
-        found += [part, part.translate(bytes.maketrans(b"+/", b"-_"))]
-    return tuple(found)
+        forms_of += [part, part.translate(bytes.maketrans(b"+/", b"-_"))]
+    return tuple(forms_of)
 
 
 def found_in(content: bytes, words: Iterable[str]) -> set[str]:
     return {word for word in words if any(form in content for form in forms(word))}
 
 
-def planted(said: Said) -> dict[str, Any]:
-    name, version, secrets = said
+def planted(message: Said) -> dict[str, Any]:
+    name, version, secrets = message
     value = example(name, version)
     for path, secret in secrets.items():
         *above, last = (int(part) if part.isdigit() else part for part in path.split("."))
@@ -110,12 +110,12 @@ ENVELOPED: tuple[tuple[Said, Said], ...] = (
 )  # fmt: skip
 
 
-def enveloped(asked: Said, answered: Said) -> tuple[Said, Said]:
+def enveloped(request: Said, answered: Said) -> tuple[Said, Said]:
     header = {"correlationId": 5}
-    inner = encode_frame(*asked[:2], planted(asked), header | {"clientId": CLIENT_ID}, length=False)
+    inner = encode_frame(*request[:2], planted(request), header | {"clientId": CLIENT_ID}, length=False)
     answer = encode_frame(*answered[:2], planted(answered), header, length=False)
-    given = {"requestData": inner, "requestPrincipal": USER.encode(), "clientHostAddress": PACKED[0]}
-    return ("EnvelopeRequest", 0, given), ("EnvelopeResponse", 0, {"responseData": answer, "errorCode": 0})
+    values = {"requestData": inner, "requestPrincipal": USER.encode(), "clientHostAddress": PACKED[0]}
+    return ("EnvelopeRequest", 0, values), ("EnvelopeResponse", 0, {"responseData": answer, "errorCode": 0})
 
 
 def exchanges() -> list[tuple[Said, Said]]:
@@ -142,7 +142,7 @@ def exchanges() -> list[tuple[Said, Said]]:
         })),
         (("RenewDelegationTokenRequest", 2, {"hmac": b"hmac-renewed"}), ("RenewDelegationTokenResponse", 2, {})),
         (("ExpireDelegationTokenRequest", 2, {"hmac": b"hmac-expired"}), ("ExpireDelegationTokenResponse", 2, {})),
-        *(enveloped(*said) for said in ENVELOPED),
+        *(enveloped(*pair) for pair in ENVELOPED),
         (("PushTelemetryRequest", 0, {"metrics": b"telemetry-blob"}), ("PushTelemetryResponse", 0, {})),
         (("StreamsGroupHeartbeatRequest", 0, {
             "topology.subtopologies.0.stateChangelogTopics.0.topicConfigs.0.value": "pw-of-a-changelog",
@@ -203,8 +203,8 @@ def capture(path: Path) -> Path:
         _say(wrapped, 10 * number + 1, ("SaslHandshakeRequest", 1, {}), ("SaslHandshakeResponse", 1, {}))
         request: Said = ("SaslAuthenticateRequest", 2, {"authBytes": token})
         _say(wrapped, 10 * number + 2, request, ("SaslAuthenticateResponse", 2, {"authBytes": b"v=server-proof-v1"}))
-    for number, (question, said) in enumerate(exchanges()):
-        _say(rest, 100 + number, question, said)
+    for number, (question, response) in enumerate(exchanges()):
+        _say(rest, 100 + number, question, response)
     rest.say(0, _frame(("AlterConfigsRequest", 2, {"resources.0.configs.0.value": "pw-altered"}), 999))
     rest.say(0, _frame(("CreateTopicsRequest", 7, {"topics.0.configs.0.value": "pw-of-a-topic"}), 1000)[:-9])
     path.write_bytes(pcap(merged([plain.close(), scram.close(), wrapped.close(), rest])))
@@ -215,9 +215,9 @@ def _say(talk: Talk, number: int, request: Said, response: Said) -> None:
     talk.say(0, _frame(request, number)).say(1, _frame(response, number))
 
 
-def _frame(said: Said, number: int) -> bytes:
-    header = {"correlationId": number, **({"clientId": CLIENT_ID} if said[0].endswith("Request") else {})}
-    return encode_frame(said[0], said[1], planted(said), header)
+def _frame(message: Said, number: int) -> bytes:
+    header = {"correlationId": number, **({"clientId": CLIENT_ID} if message[0].endswith("Request") else {})}
+    return encode_frame(message[0], message[1], planted(message), header)
 
 
 def request_log(path: Path) -> Path:
@@ -235,7 +235,7 @@ def _lines() -> Iterator[str]:
             "requestApiKey": key, "requestApiVersion": request[1], "correlationId": number, "clientId": CLIENT_ID,
             "requestApiKeyName": request[0].removesuffix("Request").upper(),
         }  # fmt: skip
-        said = {
+        fields = {
             "isForwarded": False,
             "requestHeader": header,
             "request": to_json(request[0], request[1], planted(request)),
@@ -245,4 +245,4 @@ def _lines() -> Iterator[str]:
             "principal": f"User:{USER}",
             "clientInformation": {"softwareName": "librdkafka", "softwareVersion": "2.16.1"},
         }
-        yield f"[2026-11-15 10:06:17,{number:03}] DEBUG Completed request:{json.dumps(said)} (kafka.request.logger)"
+        yield f"[2026-11-15 10:06:17,{number:03}] DEBUG Completed request:{json.dumps(fields)} (kafka.request.logger)"

@@ -118,7 +118,7 @@ def test_a_java_home_without_java_is_named(refused: Refused, recording: Path, la
 
 
 @pytest.mark.parametrize(
-    ("said", "version"),
+    ("message", "version"),
     [
         ('openjdk version "11.0.22" 2024-01-16', "11"),
         ('java version "1.8.0_402"', "8"),
@@ -126,11 +126,11 @@ def test_a_java_home_without_java_is_named(refused: Refused, recording: Path, la
     ],
 )
 def test_too_old_a_java_is_named_with_its_version(
-    refused: Refused, recording: Path, lake: str, tmp_path: Path, said: str, version: str
+    refused: Refused, recording: Path, lake: str, tmp_path: Path, message: str, version: str
 ) -> None:
     java = tmp_path / "bin" / "java"
     java.parent.mkdir()
-    java.write_text(f"#!/bin/sh\necho '{said}' >&2\n")
+    java.write_text(f"#!/bin/sh\necho '{message}' >&2\n")
     java.chmod(0o755)
     says = f"{java} is Java {version}; Spark needs 17 or newer"
     refused(WRONG_USE, says, "ingest", recording, "--lake", lake, PATH=str(java.parent), JAVA_HOME="")
@@ -156,11 +156,11 @@ def test_good_files_land_and_bad_ones_are_named(lake: str, recording: Path) -> N
     assert f"not read: {corrupt} is no recording" in out
     assert f"not read: {half}: " in out
     assert err.splitlines() == ["starting Spark", "reading"]
-    found = lake_rows(lake)
-    plain = [row for row in found["share_fetch_request"] if row["request_at"] is None]
+    by_table = lake_rows(lake)
+    plain = [row for row in by_table["share_fetch_request"] if row["request_at"] is None]
     assert len(plain) == 1
-    found["share_fetch_request"].remove(plain[0])
-    assert found == whole
+    by_table["share_fetch_request"].remove(plain[0])
+    assert by_table == whole
     landed = dataset(open_lake(lake), "captures").to_table().column("capture_uri").to_pylist()
     assert sorted(landed) == sorted(map(str, [*good, folder / "frames.parquet"]))
 

@@ -18,8 +18,8 @@ from tests.pipeline.test_killed import LOCAL, Driver, driver
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
-    with driver(LOCAL, tmp_path_factory.mktemp("broken") / "driver") as found:
-        yield found
+    with driver(LOCAL, tmp_path_factory.mktemp("broken") / "driver") as started:
+        yield started
 
 
 def quarantined(lake: Path) -> list[dict[str, Any]]:
@@ -50,12 +50,12 @@ def test_a_file_that_breaks_its_reader_is_left_out_and_the_others_land(
     shutil.move(good[1], middle)
     lake = tmp_path / "lake"
     files = [first, middle, last]
-    wanted = {"follow": str(folder)} if plan == "follow" else {"plan": plan}
-    said = run.ingest(lake, files, wanted=wanted)
-    assert said is not None and list(said["bad"]) == [str(middle)], said
-    why = said["bad"][str(middle)]
+    options = {"follow": str(folder)} if plan == "follow" else {"plan": plan}
+    report = run.ingest(lake, files, options=options)
+    assert report is not None and list(report["bad"]) == [str(middle)], report
+    why = report["bad"][str(middle)]
     assert why.startswith(f"{middle}: {says}") and "0102030405" not in why
-    assert said["new"] == 2
+    assert report["new"] == 2
     # As if it had never been there.
     assert lake_rows(str(lake)) == read_rows(first, last)
     (row,) = quarantined(lake)
@@ -72,9 +72,11 @@ def test_a_file_that_breaks_whoever_compares_its_times_is_left_out(run: Driver, 
     broken = Path(shutil.move(second, tmp_path / "b-looks-SIGKILL.pcap"))
     lake = tmp_path / "lake"
     assert run.ingest(lake, [third]) == {"new": 1, "known": 0}
-    said = run.ingest(lake, [first, broken])
-    assert said is not None and said["new"] == 1
-    assert said["bad"] == {str(broken): f"{broken}: the process that read it died, of a crash or killed by the system"}
+    report = run.ingest(lake, [first, broken])
+    assert report is not None and report["new"] == 1
+    assert report["bad"] == {
+        str(broken): f"{broken}: the process that read it died, of a crash or killed by the system"
+    }
     (row,) = quarantined(lake)
     assert row["capture_uri"] == str(broken)
     landed = dataset(open_lake(str(lake)), "captures").to_table().column("capture_uri").to_pylist()

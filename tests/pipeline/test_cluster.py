@@ -19,11 +19,11 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
 
 
 def test_all_cores_of_the_workers_are_found(ran: Ran) -> None:
-    assert ran.said["cores"] == sum(CORES)
+    assert ran.report["cores"] == sum(CORES)
 
 
 def test_workers_read_what_the_reader_reads(ran: Ran) -> None:
-    assert ran.said["buckets"]["new"] == [str(ran.recording)] and not ran.said["buckets"]["bad"]
+    assert ran.report["buckets"]["new"] == [str(ran.recording)] and not ran.report["buckets"]["bad"]
     assert lake_rows(str(ran.buckets)) == read_rows(ran.recording)
 
 

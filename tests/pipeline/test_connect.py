@@ -23,12 +23,12 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
 
 
 def test_the_session_is_one_of_connect_and_finds_the_cores_of_the_server(ran: Ran) -> None:
-    assert ran.said["kind"] == "pyspark.sql.connect.session"
-    assert ran.said["cores"] == CORES
+    assert ran.report["kind"] == "pyspark.sql.connect.session"
+    assert ran.report["cores"] == CORES
 
 
 def test_rows_are_those_of_the_reader(ran: Ran) -> None:
-    assert ran.said["buckets"]["new"] == [str(ran.recording)] and not ran.said["buckets"]["bad"]
+    assert ran.report["buckets"]["new"] == [str(ran.recording)] and not ran.report["buckets"]["bad"]
     assert lake_rows(str(ran.buckets)) == read_rows(ran.recording)
 
 

@@ -23,16 +23,18 @@ BUCKETS = 3
 
 
 def planned(lake: Lake, files: list[Path], plan: str, buckets: int) -> list[Task]:
-    wanted = ingesting.Options(plan=plan)
-    tasks, _ = make_plan(lake, "given", find_inputs(files), state_of(lake), wanted, buckets)
+    options = ingesting.Options(plan=plan)
+    tasks, _ = make_plan(lake, "given", find_inputs(files), state_of(lake), options, buckets)
     return tasks
 
 
 def shuffled(tasks: list[Task]) -> list[TaskResult]:
     """As `_shuffled` has Spark do it."""
-    one = tasks[0]
+    first_task = tasks[0]
     rows = [
-        batch for file, uri in enumerate(one.uris) for batch in segment_rows(uri, file, 0, one.buckets, one.bucket_of)
+        batch
+        for file, uri in enumerate(first_task.uris)
+        for batch in segment_rows(uri, file, 0, first_task.buckets, first_task.bucket_of)
     ]
     rows += [note_row(task.bucket, -1, "") for task in tasks]
     table = pa.Table.from_batches(rows).sort_by([(name, "ascending") for name in ORDER]).combine_chunks()
@@ -41,8 +43,8 @@ def shuffled(tasks: list[Task]) -> list[TaskResult]:
 
 def accounts(done: list[TaskResult]) -> dict[str, FileAccount]:
     result = ingesting.Ingested("given")
-    for one in done:
-        ingesting._merge(result, task_result_from_json(one.to_json()))
+    for account in done:
+        ingesting._merge(result, task_result_from_json(account.to_json()))
     return result.accounts
 
 
@@ -67,16 +69,16 @@ def test_buckets_and_shuffle_tell_the_same_of_every_file(
     damaged(files[1])
     lake = make_lake(tmp_path / "lake")
     (whole,) = planned(lake, files, "buckets", 1)
-    wanted = accounts([run(whole)])
-    assert accounts([run(task) for task in planned(lake, files, "buckets", BUCKETS)]) == wanted
-    assert accounts(shuffled(planned(lake, files, "shuffle", BUCKETS))) == wanted
-    assert list(wanted) == [str(file) for file in files]
+    expected = accounts([run(whole)])
+    assert accounts([run(task) for task in planned(lake, files, "buckets", BUCKETS)]) == expected
+    assert accounts(shuffled(planned(lake, files, "shuffle", BUCKETS))) == expected
+    assert list(expected) == [str(file) for file in files]
     clean = accounts([run(replace(whole, uris=(str(file),))) for file in files])
     for file in files:
         # What was read of a file alone is what was read of it among the others.
         for figure in ("packets", "first_ns", "last_ns"):
-            assert asdict(clean[str(file)])[figure] == asdict(wanted[str(file)])[figure]
-    lost = {Path(uri).name: account.lost_bytes for uri, account in wanted.items()}
+            assert asdict(clean[str(file)])[figure] == asdict(expected[str(file)])[figure]
+    lost = {Path(uri).name: account.lost_bytes for uri, account in expected.items()}
     assert lost.pop(files[1].name) > 10 * sum(lost.values())
 
 
@@ -102,15 +104,15 @@ def test_what_is_wrong_with_a_connection_is_told_whatever_task_has_it(
     file.write_bytes(file.read_bytes()[:-1])
     lake = make_lake(tmp_path / "lake")
     (whole,) = planned(lake, [file], "buckets", 1)
-    wanted = run(whole).problems
-    assert wanted["conflict"] > BUCKETS
-    told = [run(task).problems for task in planned(lake, [file], "buckets", BUCKETS)]
-    assert sum(one.get("conflict", 0) > 0 for one in told) > 1
+    problem = run(whole).problems
+    assert problem["conflict"] > BUCKETS
+    problems = [run(task).problems for task in planned(lake, [file], "buckets", BUCKETS)]
+    assert sum(counts.get("conflict", 0) > 0 for counts in problems) > 1
     for kind in ("conflict", "cut"):
-        assert sum(one.get(kind, 0) for one in told) == wanted[kind], kind
-    shared = [one.problems for one in shuffled(planned(lake, [file], "shuffle", BUCKETS))]
+        assert sum(counts.get(kind, 0) for counts in problems) == problem[kind], kind
+    shared = [each.problems for each in shuffled(planned(lake, [file], "shuffle", BUCKETS))]
     for kind in ("conflict", "cut"):
-        assert sum(one.get(kind, 0) for one in shared) == wanted[kind], kind
+        assert sum(counts.get(kind, 0) for counts in shared) == problem[kind], kind
 
 
 def malformed(path: Path, *numbers: int) -> None:
@@ -124,7 +126,7 @@ def malformed(path: Path, *numbers: int) -> None:
 
 
 def quarantined(lake: Lake, done: list[TaskResult]) -> list[dict[str, Any]]:
-    files = [file for one in done for file in one.files if file.table == "quarantine"]
+    files = [file for task in done for file in task.files if file.table == "quarantine"]
     rows = [row for file in files for row in pq.read_table(lake.table(file.table).child(file.path).path).to_pylist()]
     return sorted(rows, key=lambda row: (row["kind"], row["capture_uri"] or "", row["packet"] or -1))
 
@@ -139,12 +141,12 @@ def test_what_is_wrong_stands_at_the_packet_of_its_own_file_under_both_plans(
     malformed(files[1], 11)
     contradicted(files[2])
     lake = make_lake(tmp_path / "lake")
-    found = quarantined(lake, [run(task) for task in planned(lake, files, "buckets", buckets)])
-    places = [(row["capture_uri"], row["packet"]) for row in found if row["kind"] == "malformed"]
+    quarantined_row = quarantined(lake, [run(task) for task in planned(lake, files, "buckets", buckets)])
+    places = [(row["capture_uri"], row["packet"]) for row in quarantined_row if row["kind"] == "malformed"]
     assert places == [(str(files[0]), 7), (str(files[1]), 11)]
-    assert all("offset" in row["detail"] for row in found if row["kind"] == "malformed")
-    assert {row["capture_uri"] for row in found if row["kind"] == "conflict"} == {str(files[2])}
-    assert quarantined(lake, shuffled(planned(lake, files, "shuffle", buckets))) == found
+    assert all("offset" in row["detail"] for row in quarantined_row if row["kind"] == "malformed")
+    assert {row["capture_uri"] for row in quarantined_row if row["kind"] == "conflict"} == {str(files[2])}
+    assert quarantined(lake, shuffled(planned(lake, files, "shuffle", buckets))) == quarantined_row
 
 
 def test_what_is_wrong_beyond_the_first_few_has_its_bytes_under_both_plans(tmp_path: Path) -> None:
@@ -154,8 +156,8 @@ def test_what_is_wrong_beyond_the_first_few_has_its_bytes_under_both_plans(tmp_p
     lake = make_lake(tmp_path / "lake")
     rows = quarantined(lake, [run(task) for task in planned(lake, files, "buckets", 1)])
     assert sum(row["bytes"] > 0 and "more of this kind" in row["detail"] for row in rows) == 1
-    found = quarantined(lake, shuffled(planned(lake, files, "shuffle", 1)))
-    assert [row["bytes"] for row in found] == [row["bytes"] for row in rows]
+    rows_found = quarantined(lake, shuffled(planned(lake, files, "shuffle", 1)))
+    assert [row["bytes"] for row in rows_found] == [row["bytes"] for row in rows]
 
 
 def test_a_file_that_is_gone_when_it_is_read_is_named_under_both_plans(
@@ -166,8 +168,8 @@ def test_a_file_that_is_gone_when_it_is_read_is_named_under_both_plans(
     lake = make_lake(tmp_path / "lake")
     plans = {name: planned(lake, files, name, BUCKETS) for name in ("buckets", "shuffle")}
     files[1].unlink()
-    found = accounts([run(task) for task in plans["buckets"]])
-    assert {uri: account.error for uri, account in found.items() if account.error} == {
+    counts = accounts([run(task) for task in plans["buckets"]])
+    assert {uri: account.error for uri, account in counts.items() if account.error} == {
         str(files[1]): f"{files[1]}: no such file or directory"
     }
-    assert accounts(shuffled(plans["shuffle"])) == found
+    assert accounts(shuffled(plans["shuffle"])) == counts

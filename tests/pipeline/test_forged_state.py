@@ -17,8 +17,8 @@ from tests.support.lakes import ingest_here
 
 
 def rows(lake: Lake, name: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = dataset(lake, name).to_table().to_pylist()
-    return found
+    table: list[dict[str, Any]] = dataset(lake, name).to_table().to_pylist()
+    return table
 
 
 def forge(folder: Path, change: Any) -> int:
@@ -26,7 +26,7 @@ def forge(folder: Path, change: Any) -> int:
     (path,) = (folder / "unfinished").glob("*.parquet")
     table = pq.read_table(path)
     at = table.schema.get_field_index("state")
-    states = [change(one) for one in table.column(at).to_pylist()]
+    states = [change(state) for state in table.column(at).to_pylist()]
     pq.write_table(table.set_column(at, table.schema.field(at), pa.array(states, pa.string())), path)
     return len(states)
 
@@ -37,8 +37,8 @@ def forge(folder: Path, change: Any) -> int:
         lambda _: None,
         lambda _: "[" * 100_000,
         lambda _: '{"form":1e400}',
-        lambda one: json.dumps(json.loads(one) | {"place": 1 << 60}),
-        lambda one: one[: random.Random(1).randrange(len(one))],
+        lambda state: json.dumps(json.loads(state) | {"place": 1 << 60}),
+        lambda state: state[: random.Random(1).randrange(len(state))],
     ],
 )
 def test_a_forged_state_is_in_quarantine_and_what_it_was_about_stays(tmp_path: Path, change: Any) -> None:
@@ -52,7 +52,9 @@ def test_a_forged_state_is_in_quarantine_and_what_it_was_about_stays(tmp_path: P
     after = {row["exchange_id"]: row["status"] for row in rows(lake, "exchanges")}
     assert len(after) > len(before)
     assert {name: after.get(name) for name in before} == before
-    told = [row for row in rows(lake, "quarantine") if row["kind"] == "unfinished"]
-    assert told and all("what an earlier run left" in row["detail"] or "more of this" in row["detail"] for row in told)
-    more = sum(int(row["detail"].split()[0]) - 1 for row in told if "more of this" in row["detail"])
-    assert len(told) + more == count
+    quarantined = [row for row in rows(lake, "quarantine") if row["kind"] == "unfinished"]
+    assert quarantined and all(
+        "what an earlier run left" in row["detail"] or "more of this" in row["detail"] for row in quarantined
+    )
+    more = sum(int(row["detail"].split()[0]) - 1 for row in quarantined if "more of this" in row["detail"])
+    assert len(quarantined) + more == count

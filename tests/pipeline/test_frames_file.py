@@ -58,11 +58,11 @@ def write_all(folder: Path) -> list[Path]:
     lines += ["ShareFetchRequest:2 0g", "a line of something else", "ShareFetchRequest:2 00ff"]
     (folder / HEX_LINES).write_text("\n".join(lines) + "\n", encoding="utf-8")
 
-    said: list[Any] = [
+    rows: list[Any] = [
         {"api": api(name), "direction": direction(name), "version": version, "base64": in_base64(BODIES[name])}
         for name, version in SEEDS
     ]
-    said += [
+    rows += [
         {"message": "ShareFetchRequst", "version": 2, "hex": "00"},
         {"message": "ShareFetchRequest", "version": 99, "hex": "00"},
         {"message": "ShareFetchRequest", "version": "two", "hex": "00"},
@@ -70,7 +70,7 @@ def write_all(folder: Path) -> list[Path]:
         {"message": "ShareFetchRequest", "version": 2},
         {"version": 2, "hex": "00"},
     ]
-    text = "\n".join(map(json.dumps, said)) + '\n{"message": "cut\n[1, 2]\n'
+    text = "\n".join(map(json.dumps, rows)) + '\n{"message": "cut\n[1, 2]\n'
     (folder / JSON_LINES).write_text(text, encoding="utf-8")
 
     with (folder / CSV).open("w", encoding="utf-8", newline="") as file:
@@ -118,8 +118,8 @@ def made(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> tup
 
 
 def rows_of(lake: str, name: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = dataset(open_lake(lake), name).to_table().to_pylist()
-    return found
+    table: list[dict[str, Any]] = dataset(open_lake(lake), name).to_table().to_pylist()
+    return table
 
 
 @pytest.mark.parametrize(("seed", "table"), list(zip(SEEDS, TABLES, strict=True)), ids=TABLES)
@@ -130,19 +130,19 @@ def test_the_four_messages_are_rows_of_their_tables(
     assert body_table_name(name) == table
     rows = rows_of(made[0], table)
     assert len(rows) == FORMS
-    (wanted,) = to_lake(decode_columns(name, version, pa.array([BODIES[name]], pa.large_binary()))).to_pylist()
+    (expected,) = to_lake(decode_columns(name, version, pa.array([BODIES[name]], pa.large_binary()))).to_pylist()
     for row in rows:
         assert row["api_version"] == version
-        assert {key: row[key] for key in wanted if key != "_error"} == {
-            key: value for key, value in wanted.items() if key != "_error"
+        assert {key: row[key] for key in expected if key != "_error"} == {
+            key: value for key, value in expected.items() if key != "_error"
         }
 
 
 def test_a_row_says_what_the_example_says(made: tuple[str, Ingested, Path]) -> None:
-    said = to_json("ShareFetchRequest", 2, example("ShareFetchRequest", 2))
+    value = to_json("ShareFetchRequest", 2, example("ShareFetchRequest", 2))
     row = rows_of(made[0], "share_fetch_request")[0]
-    assert (row["group_id"], row["member_id"]) == (said["groupId"], said["memberId"])
-    assert [topic["topic_id"] for topic in row["topics"]] == [topic["topicId"] for topic in said["topics"]]
+    assert (row["group_id"], row["member_id"]) == (value["groupId"], value["memberId"])
+    assert [topic["topic_id"] for topic in row["topics"]] == [topic["topicId"] for topic in value["topics"]]
 
 
 def test_every_row_is_known_by_its_place(made: tuple[str, Ingested, Path]) -> None:
@@ -154,7 +154,7 @@ def test_odd_rows_are_in_quarantine_with_their_row_and_why(made: tuple[str, Inge
     lake, done, folder = made
     rows = rows_of(lake, "quarantine")
     by_file = {name: [row for row in rows if row["capture_uri"] == str(folder / name)] for name in ODD}
-    assert {name: len(found) for name, found in by_file.items()} == ODD
+    assert {name: len(places) for name, places in by_file.items()} == ODD
     assert len(rows) == done.quarantined == sum(ODD.values())
     why = {row["packet"]: row["detail"] for row in by_file[JSON_LINES]}
     assert "did you mean ShareFetchRequest" in why[4]
@@ -233,11 +233,11 @@ def test_a_file_that_has_grown_adds_the_rows_that_are_new(spark: "SparkSession",
     """Also where it ended within a row."""
     line = f"ShareFetchRequest:2 {BODIES['ShareFetchRequest'].hex()}\n"
     path = tmp_path / "frames.txt"
-    told = []
+    batches = []
     for text in (2 * line, 3 * line + line[:30], 5 * line):
         path.write_text(text, encoding="utf-8")
-        told.append(ingest(spark, [path], lake))
+        batches.append(ingest(spark, [path], lake))
     rows = dataset(open_lake(lake), "share_fetch_request").to_table(columns=["exchange_id"]).column(0).to_pylist()
     assert len(rows) == len(set(rows)) == 5
     assert sorted(row["frames"] for row in captures_rows(open_lake(lake), ["frames"])) == [2, 4, 5]
-    assert [len(one.grown_from) for one in told] == [0, 1, 1]
+    assert [len(batch.grown_from) for batch in batches] == [0, 1, 1]

@@ -95,21 +95,21 @@ class Driver:
         assert self._hear(), self.log.read_text()
 
     def ingest(
-        self, lake: Path, files: list[Path], moment: Moment | None = None, wanted: dict[str, str] | None = None
+        self, lake: Path, files: list[Path], moment: Moment | None = None, options: dict[str, str] | None = None
     ) -> dict[str, Any] | None:
         """None where it died."""
         if moment is not None:
             set_moment(self.moment, moment)
         assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps([str(lake), *map(str, files), *([wanted] if wanted else [])]) + "\n")
+        self._process.stdin.write(json.dumps([str(lake), *map(str, files), *([options] if options else [])]) + "\n")
         self._process.stdin.flush()
         return self._hear()
 
     def _hear(self) -> dict[str, Any] | None:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
-        said: dict[str, Any] | None = json.loads(line) if line else None
-        return said
+        report: dict[str, Any] | None = json.loads(line) if line else None
+        return report
 
     def lives(self) -> bool:
         return self._process.poll() is None
@@ -139,14 +139,14 @@ def moments(victim: str, steps: tuple[str, ...]) -> list[Moment]:
 
 def check(spark: "SparkSession", story: Story, lake: Path, moment: Moment) -> None:
     """After the kill; then after the same ingest again; then after a vacuum."""
-    told = f"{moment}, KAFKASCOPE_SEED={SEED}"
-    assert lake_rows(str(lake)) in (story.before, story.after), told
+    context = f"{moment}, KAFKASCOPE_SEED={SEED}"
+    assert lake_rows(str(lake)) in (story.before, story.after), context
     ingest(spark, story.rest, str(lake))
-    assert lake_rows(str(lake)) == story.after, told
+    assert lake_rows(str(lake)) == story.after, context
     again = ingest(spark, story.rest, str(lake))
-    assert (again.new, len(again.known)) == ([], len(story.rest)), told
+    assert (again.new, len(again.known)) == ([], len(story.rest)), context
     swept(lake)
-    assert lake_rows(str(lake)) == story.after, told
+    assert lake_rows(str(lake)) == story.after, context
 
 
 def swept(lake: Path) -> None:
@@ -183,13 +183,13 @@ def copied(story: Story, folder: Path) -> Path:
 def left_behind(lake: Path) -> set[str]:
     """Files of tables that no log names."""
     home = open_lake(str(lake))
-    found = set()
+    leftovers = set()
     for name in home.tables():
         table = find_table(home, name)
         named = {file.path for file in active_files(table)} if table is not None else set()
         folder = lake / name
-        found |= {str(path.relative_to(folder)) for path in folder.rglob("ingest-*.parquet")} - named
-    return found
+        leftovers |= {str(path.relative_to(folder)) for path in folder.rglob("ingest-*.parquet")} - named
+    return leftovers
 
 
 Drivers = Callable[[str], Driver]
@@ -216,8 +216,8 @@ def drivers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Drivers]:
             return newest[master]
 
         yield give
-        for one in running:
-            one.end()
+        for process in running:
+            process.end()
 
 
 def test_worker_killed_in_the_middle_of_its_files(
@@ -226,9 +226,9 @@ def test_worker_killed_in_the_middle_of_its_files(
     moment = Moment("worker", "begin", 5)
     lake = copied(story, tmp_path)
     run = drivers(LOCAL)
-    said = run.ingest(lake, story.rest, moment)
+    report = run.ingest(lake, story.rest, moment)
     # A local session tries a task once; the driver tries again, one task at a time, and no file is to blame.
-    assert said == {"new": len(story.rest), "known": 0} and not run.moment.exists()
+    assert report == {"new": len(story.rest), "known": 0} and not run.moment.exists()
     assert left_behind(lake)
     assert lake_rows(str(lake)) == story.after
     check(spark, story, lake, moment)
@@ -271,7 +271,7 @@ def test_driver_interrupted_once_it_has_landed(
 ) -> None:
     """What it supersedes is out of the tables after the same ingest again, or a vacuum."""
     lake, other = copied(story, tmp_path), tmp_path / "other"
-    wanted = [row["exchange_id"] for row in story.after["exchanges"]]
+    expected = [row["exchange_id"] for row in story.after["exchanges"]]
 
     def interrupt(*_: Any) -> None:
         raise KeyboardInterrupt
@@ -281,12 +281,12 @@ def test_driver_interrupted_once_it_has_landed(
         with pytest.raises(KeyboardInterrupt):
             ingest(spark, story.rest, str(lake))
     assert lake_rows(str(lake)) == story.after
-    assert len(plain_ids(lake)) > len(wanted)
+    assert len(plain_ids(lake)) > len(expected)
     shutil.copytree(lake, other)
     assert not ingest(spark, story.rest, str(lake)).new
-    assert plain_ids(lake) == wanted
+    assert plain_ids(lake) == expected
     swept(other)
-    assert plain_ids(other) == wanted
+    assert plain_ids(other) == expected
 
 
 def plain_ids(lake: Path) -> list[str]:
@@ -298,9 +298,9 @@ def test_executor_killed_in_the_middle_of_its_files(spark: "SparkSession", story
     moment = Moment("executor", "finish", 5)
     lake = copied(story, tmp_path)
     with driver(LOCAL_CLUSTER, tmp_path / "driver") as run:
-        said = run.ingest(lake, story.rest, moment)
+        report = run.ingest(lake, story.rest, moment)
     # A cluster has another executor do it again.
-    assert said == {"new": len(story.rest), "known": 0} and not run.moment.exists()
+    assert report == {"new": len(story.rest), "known": 0} and not run.moment.exists()
     assert left_behind(lake)
     assert lake_rows(str(lake)) == story.after
     check(spark, story, lake, moment)
@@ -331,25 +331,27 @@ def late(monkeypatch: pytest.MonkeyPatch, count: int, *, at_seal: bool = False) 
     `at_seal` they have looked whose turn it is too, and all write their commit of `captures` now."""
     barrier, waited = Barrier(count), count
     at: Any = commits if at_seal else module
-    name = "carrying" if at_seal else "_commit"
+    name = "transaction_properties" if at_seal else "_commit"
     inner = getattr(at, name)
 
-    def held(*given: Any, **named: Any) -> Any:
+    def held(*arguments: Any, **named: Any) -> Any:
         nonlocal waited
-        if waited and (not at_seal or any(one[0] == commits.LANDING for one in given)):
+        if waited and (not at_seal or any(argument[0] == commits.LANDING for argument in arguments)):
             barrier.wait(60)
             waited = 0
-        return inner(*given, **named)
+        return inner(*arguments, **named)
 
     monkeypatch.setattr(at, name, held)
 
 
 def merged(*all_rows: Rows) -> Rows:
-    found: Rows = {}
+    merged_rows: Rows = {}
     for rows in all_rows:
         for name, some in rows.items():
-            found[name] = sorted([*found.get(name, []), *some], key=lambda row: (row["exchange_id"], repr(row)))
-    return found
+            merged_rows[name] = sorted(
+                [*merged_rows.get(name, []), *some], key=lambda row: (row["exchange_id"], repr(row))
+            )
+    return merged_rows
 
 
 @pytest.mark.parametrize("at_seal", [False, True])
@@ -363,7 +365,7 @@ def test_two_ingests_at_once_both_land_though_they_go_on_from_the_same_ends(
     assert lake_rows(str(lake)) == merged(story.after, read_rows(other))
     # Of two that follow the same ingest the later one began again: one line of descent.
     rows = dataset(open_lake(str(lake)), "captures").to_table(columns=["ingest_id", "follows"]).to_pylist()
-    followed = [one for row in {row["ingest_id"]: row for row in rows}.values() for one in row["follows"]]
+    followed = [name for row in {row["ingest_id"]: row for row in rows}.values() for name in row["follows"]]
     assert len(followed) == len(set(followed)) == 2
 
 
@@ -381,12 +383,12 @@ def test_the_same_files_twice_at_once_land_once(
 def test_logs_that_two_ingests_have_in_common_land_once(
     spark: "SparkSession", lake: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one, two, three = (request_log("quorum", number, tmp_path) for number in (1, 2, 4))
+    first, two, three = (request_log("quorum", number, tmp_path) for number in (1, 2, 4))
     late(monkeypatch, 2)
-    together(lambda: ingest(spark, [one, two], lake), lambda: ingest(spark, [two, three], lake))
+    together(lambda: ingest(spark, [first, two], lake), lambda: ingest(spark, [two, three], lake))
     captures = dataset(open_lake(lake), "captures").to_table().column("capture_uri").to_pylist()
-    assert sorted(captures) == sorted(map(str, (one, two, three)))
-    assert lake_rows(lake) == merged(*map(read_rows, (one, two, three)))
+    assert sorted(captures) == sorted(map(str, (first, two, three)))
+    assert lake_rows(lake) == merged(*map(read_rows, (first, two, three)))
 
 
 soak = pytest.mark.skipif(not SOAK, reason="make soak")

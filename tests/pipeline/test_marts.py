@@ -44,8 +44,8 @@ def lake(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> str
 
 def cluster(lake: str) -> str:
     """Of the quorum incident."""
-    (found,) = {row["cluster_id"] for row in mart(lake, "quorum_events", kind="elected")}
-    return str(found)
+    (cluster_id,) = {row["cluster_id"] for row in mart(lake, "quorum_events", kind="elected")}
+    return str(cluster_id)
 
 
 def test_every_delivery_ended_as_the_programs_logged(lake: str) -> None:
@@ -63,10 +63,10 @@ def test_share_group_by_the_minute_adds_up_to_its_deliveries(lake: str) -> None:
     logged = logged_outcomes()
     assert sum(row["acquired"] for row in minutes) == len(logged)
     for column, outcome in (("expired", "lock_expired"), ("disconnected", "disconnected"), ("accepted", "accepted")):
-        assert sum(row[column] for row in minutes) == sum(told == outcome for told in logged.values())
-    told = [event for event in truth("share") if event["event"] == "group"][-1]
-    assert minutes[-1]["members"] == len(told["members"]) and minutes[-1]["state"] == told["state"]
-    assert minutes[-1]["lag"] == sum(lag for _, lag in told["startOffsetAndLag"].values())
+        assert sum(row[column] for row in minutes) == sum(label == outcome for label in logged.values())
+    last_event = [event for event in truth("share") if event["event"] == "group"][-1]
+    assert minutes[-1]["members"] == len(last_event["members"]) and minutes[-1]["state"] == last_event["state"]
+    assert minutes[-1]["lag"] == sum(lag for _, lag in last_event["startOffsetAndLag"].values())
 
 
 def test_streams_tasks_were_held_as_the_programs_logged(lake: str) -> None:
@@ -95,11 +95,11 @@ def test_status_of_the_quorum_is_what_the_tool_printed(lake: str) -> None:
     for line in truth("quorum"):
         if line["event"] != "printed" or line["command"] != "--status":
             continue
-        told = dict(row.split(":", 1) for row in line["lines"])
+        fields = dict(row.split(":", 1) for row in line["lines"])
         last = [row for row in described if row["observed_at"] <= line["at"]][-1]
-        assert last["cluster_id"] == told["ClusterId"].strip()
+        assert last["cluster_id"] == fields["ClusterId"].strip()
         names = (("leader_id", "LeaderId"), ("leader_epoch", "LeaderEpoch"), ("high_watermark", "HighWatermark"))
-        assert [last[column] for column, _ in names] == [int(told[name]) for _, name in names]
+        assert [last[column] for column, _ in names] == [int(fields[name]) for _, name in names]
         compared += 1
     assert compared >= 4
 
@@ -113,11 +113,11 @@ def plain(rows: Iterable[Plain], leave_out: set[str]) -> Iterator[Plain]:
         }
 
 
-def same(found: list[Plain], wanted: list[Plain], name: str) -> None:
+def same(rows: list[Plain], expected: list[Plain], name: str) -> None:
     """Every row has one like it: equal, save for the end of a connection where that is all that differs."""
-    left = list(wanted)
-    for row in found:
-        alike = [one for one in left if _alike(row, one)]
+    left = list(expected)
+    for row in rows:
+        alike = [candidate for candidate in left if _alike(row, candidate)]
         assert alike, (name, row)
         left.remove(alike[0])
     assert not left, (name, left[:1])
@@ -143,17 +143,17 @@ def test_rows_are_those_of_the_machines_without_spark(lake: str) -> None:
     """The helpers of `tests/health` read the recordings one exchange at a time, and know topics by their ids alone."""
     direct: dict[str, Any] = {**share_marts("share", GROUP), **streams_marts(), **quorum_marts()}
     for name, rows in direct.items():
-        wanted = {"cluster_id": cluster(lake)} if name.startswith("quorum_") else {}
+        filters = {"cluster_id": cluster(lake)} if name.startswith("quorum_") else {}
         leave_out = {"topic", "cluster_id", "detail"}
-        found = list(plain(mart(lake, name, **wanted), leave_out))
-        assert found, name
-        same(found, list(plain(rows, leave_out)), name)
+        rows_found = list(plain(mart(lake, name, **filters), leave_out))
+        assert rows_found, name
+        same(rows_found, list(plain(rows, leave_out)), name)
 
 
 def test_errors_are_those_of_the_exchanges(lake: str) -> None:
-    wanted = [row for name in NAMES for row in api_marts(name)["api_errors"]]
-    found = mart(lake, "api_errors")
-    assert found and sorted(map(repr, plain(found, set()))) == sorted(map(repr, plain(wanted, set())))
+    expected = [row for name in NAMES for row in api_marts(name)["api_errors"]]
+    rows = mart(lake, "api_errors")
+    assert rows and sorted(map(repr, plain(rows, set()))) == sorted(map(repr, plain(expected, set())))
 
 
 def test_calls_add_up_to_the_exchanges(lake: str) -> None:

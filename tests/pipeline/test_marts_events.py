@@ -50,7 +50,7 @@ def test_acknowledgements_become_runs_of_one_type(spark: "SparkSession") -> None
         {"partition_index": 0, "acknowledgement_batches": batches},
         {"partition_index": 1, "acknowledgement_batches": [batch(7, 7, 3)]},
     ]
-    asked = {"group_id": "g", "member_id": "m", "share_session_epoch": 4}
+    request = {"group_id": "g", "member_id": "m", "share_session_epoch": 4}
     topics = [{"topic_id": TOPIC, "partitions": places}]
     answer = [
         {
@@ -65,9 +65,9 @@ def test_acknowledgements_become_runs_of_one_type(spark: "SparkSession") -> None
         "share_acknowledge_request": bodies(
             spark,
             "ShareAcknowledgeRequest",
-            {"exchange_id": "answered", **asked, "topics": topics},
-            {"exchange_id": "unanswered", **asked, "topics": topics},
-            {"exchange_id": "failed", **asked, "topics": topics},
+            {"exchange_id": "answered", **request, "topics": topics},
+            {"exchange_id": "unanswered", **request, "topics": topics},
+            {"exchange_id": "failed", **request, "topics": topics},
         ),
         "share_acknowledge_response": bodies(
             spark,
@@ -79,12 +79,12 @@ def test_acknowledgements_become_runs_of_one_type(spark: "SparkSession") -> None
     events = share.share_events(spark, tables, absent(share, tables))
     assert events is not None
     flat = [row for batch in events.toArrow().to_batches() for some in events_of(batch) for row in by_row(some)]
-    found = [row for row in flat if row["kind"] == "acknowledged"]
+    acknowledged = [row for row in flat if row["kind"] == "acknowledged"]
     columns = ("partition", "first_offset", "last_offset", "value", "error_code")
     runs = [(0, 0, 9, 1), (0, 10, 11, 1), (0, 12, 12, 0), (0, 13, 14, 2), (1, 7, 7, 3)]
     for exchange, error in (("answered", (0, 121)), ("unanswered", (None, None)), ("failed", (122, 122))):
-        told = [tuple(row[name] for name in columns) for row in found if row["exchange_id"] == exchange]
-        assert told == [(*run, error[run[0]]) for run in runs]
+        runs_found = [tuple(row[name] for name in columns) for row in acknowledged if row["exchange_id"] == exchange]
+        assert runs_found == [(*run, error[run[0]]) for run in runs]
     sessions = [(row.exchange_id, row.value, row.error_code) for row in events.collect() if row.kind == "session"]
     assert sessions == [("failed", 4, 122)]
 
@@ -95,9 +95,9 @@ def _altered(spark: "SparkSession", **answers: tuple[str, dict[str, Any]]) -> li
         {"partition_index": index, "error_code": 0, "acquired_records": []} for index in (0, 1)
     ]
     fetched = {"responses": [{"topic_id": TOPIC, "partitions": places}], "error_code": 0}
-    asked = {"group_id": "g", "exchange_id": "fetch"}
+    request = {"group_id": "g", "exchange_id": "fetch"}
     tables = {
-        "share_fetch_request": bodies(spark, "ShareFetchRequest", asked),
+        "share_fetch_request": bodies(spark, "ShareFetchRequest", request),
         "share_fetch_response": bodies(spark, "ShareFetchResponse", {**fetched, "exchange_id": "fetch"}),
     }
     for table, (message, row) in answers.items():
@@ -149,8 +149,8 @@ def test_a_status_is_one_whatever_its_detail_has(spark: "SparkSession") -> None:
     }
     events = streams.streams_events(spark, tables, absent(streams, tables))
     assert events is not None
-    (told,) = (row.status for row in events.collect() if row.kind == "answer")
-    assert statuses_of(told) == ((1, "missing: 2 topics"), (4, ""))
+    (detail,) = (row.status for row in events.collect() if row.kind == "answer")
+    assert statuses_of(detail) == ((1, "missing: 2 topics"), (4, ""))
 
 
 def test_groups_of_one_name_in_two_clusters_are_walked_apart(spark: "SparkSession") -> None:
@@ -158,14 +158,14 @@ def test_groups_of_one_name_in_two_clusters_are_walked_apart(spark: "SparkSessio
         return {"exchange_id": str(number), "group_id": group_id, "broker_address": broker}
 
     beats = [("both", "a:1"), ("both", "b:1"), ("both", "a:2"), ("both", "c:1"), ("one", "a:1"), ("one", "c:1")]
-    rows = [beat(number, *one) for number, one in enumerate(beats)]
+    rows = [beat(number, *facts) for number, facts in enumerate(beats)]
     tables = {"streams_group_heartbeat_request": bodies(spark, "StreamsGroupHeartbeatRequest", *rows)}
 
     def walks(clusters: dict[str, str]) -> list[list[str]]:
         events = streams.streams_events(spark, tables, absent(streams, tables), lambda: clusters)
         assert events is not None
-        told = sorted((row.group_id, row.cluster or "", row.exchange_id) for row in events.collect())
-        return [[name for _, _, name in some] for _, some in groupby(told, itemgetter(0, 1))]
+        rows_found = sorted((row.group_id, row.cluster or "", row.exchange_id) for row in events.collect())
+        return [[name for _, _, name in some] for _, some in groupby(rows_found, itemgetter(0, 1))]
 
     # Nobody told the cluster of c:1. A group that is in one alone speaks with it there.
     assert walks({"a:1": "A", "a:2": "A", "b:1": "B"}) == [["0", "2"], ["1"], ["3"], ["4", "5"]]
@@ -204,10 +204,10 @@ def test_of_equal_calls_the_same_one_is_named_however_they_lie(spark: "SparkSess
 
     def named(rows: list[dict[str, Any]]) -> list[tuple[str, str, Any]]:
         schema = narrow_schema(table_named("exchanges").schema, set(apis.TABLES["exchanges"].split()))
-        found = apis.api_rows(spark, spark.createDataFrame(pa.Table.from_pylist(rows, schema))).collect()
-        marts = [(row.mart, row[row.mart]) for row in found]
+        collected = apis.api_rows(spark, spark.createDataFrame(pa.Table.from_pylist(rows, schema))).collect()
+        marts = [(row.mart, row[row.mart]) for row in collected]
         whose = {"api_latency": "slowest", "api_errors": "first", "throttling": "longest", "client_versions": "last"}
-        return sorted((mart, one.api, one[f"{whose[mart]}_exchange_id"] or "") for mart, one in marts)
+        return sorted((mart, fact.api, fact[f"{whose[mart]}_exchange_id"] or "") for mart, fact in marts)
 
     assert named(calls) == named(calls[::-1]) == [
         ("api_errors", "Fetch", "a"), ("api_latency", "Fetch", "c"), ("api_latency", "Vote", ""),
@@ -217,12 +217,14 @@ def test_of_equal_calls_the_same_one_is_named_however_they_lie(spark: "SparkSess
 
 def test_an_answer_without_topics_is_an_answer(spark: "SparkSession") -> None:
     partition = {"replica_id": 3, "replica_epoch": 7, "last_offset": 90, "pre_vote": True}
-    asked = {"cluster_id": "k", "voter_id": 1, "topics": [{"partitions": [partition]}]}
+    request = {"cluster_id": "k", "voter_id": 1, "topics": [{"partitions": [partition]}]}
     granted = {
         "topics": [{"partitions": [{"vote_granted": True, "leader_id": -1, "leader_epoch": 7, "error_code": 0}]}]
     }
     tables = {
-        "vote_request": bodies(spark, "VoteRequest", *({"exchange_id": one, **asked} for one in ("a", "b", "c"))),
+        "vote_request": bodies(
+            spark, "VoteRequest", *({"exchange_id": exchange_id, **request} for exchange_id in ("a", "b", "c"))
+        ),
         "vote_response": bodies(
             spark,
             "VoteResponse",
@@ -258,14 +260,14 @@ def test_fetches_of_other_topics_are_no_raft(spark: "SparkSession") -> None:
 
     both = (("raft", quorum.METADATA_TOPIC_ID_TEXT), ("data", TOPIC))
     tables = {
-        "fetch_request": bodies(spark, "FetchRequest", *(fetch(*one) for one in both)),
-        "fetch_response": bodies(spark, "FetchResponse", *(answer(*one) for one in both)),
+        "fetch_request": bodies(spark, "FetchRequest", *(fetch(*arguments) for arguments in both)),
+        "fetch_response": bodies(spark, "FetchResponse", *(answer(*arguments) for arguments in both)),
     }
     events = quorum.quorum_events(spark, tables, absent(quorum, tables), {"b:9092": "k"})
     assert events is not None
-    found = sorted((row.kind, row.exchange_id, row.cluster_id, row.records_bytes) for row in events.collect())
+    rows_found = sorted((row.kind, row.exchange_id, row.cluster_id, row.records_bytes) for row in events.collect())
     # A request log does not tell the size of records: null, not 0.
-    assert found == [("fetch", "raft", "k", None), ("fetch_answer", "raft", "k", None)]
+    assert rows_found == [("fetch", "raft", "k", None), ("fetch_answer", "raft", "k", None)]
 
 
 @pytest.mark.parametrize("module", SUBJECTS, ids=lambda module: module.__name__.rpartition(".")[2])
@@ -290,5 +292,7 @@ def test_a_lake_without_a_table_has_no_events_of_it(spark: "SparkSession") -> No
     for module, events in ((share, share.share_events), (streams, streams.streams_events)):
         assert events(spark, {}, frozenset(module.TABLES)) is None
     assert quorum.quorum_events(spark, {}, frozenset(quorum.TABLES), {}) is None
-    assert all(message_of(name) or name in ("connections", "exchanges") for one in SUBJECTS for name in one.TABLES)
+    assert all(
+        message_of(name) or name in ("connections", "exchanges") for subject in SUBJECTS for name in subject.TABLES
+    )
     assert {*KEYS.names, INGEST_ID} <= set(table_named("share_fetch_request").schema.names)

@@ -42,11 +42,11 @@ def cluster_of(lake: str, incident: str) -> str:
 def test_topics_of_each_incident_are_those_that_were_set_up(lake: str) -> None:
     rows = mart(lake, "topics")
     for name in NAMES:
-        there = {row["topic"]: row for row in rows if row["cluster_id"] == cluster_of(lake, name)}
-        assert topic_ids(name).items() <= {topic: row["topic_id"] for topic, row in there.items()}.items()
-        asked = [event["topics"] for event in truth(name) if event["event"] == "set_up"]
-        for topic, partitions, _ in (text.split(":") for text in asked[0].split(",")) if asked else ():
-            assert (there[topic]["partitions"], there[topic]["internal"]) == (int(partitions), False)
+        by_topic = {row["topic"]: row for row in rows if row["cluster_id"] == cluster_of(lake, name)}
+        assert topic_ids(name).items() <= {topic: row["topic_id"] for topic, row in by_topic.items()}.items()
+        set_up = [event["topics"] for event in truth(name) if event["event"] == "set_up"]
+        for topic, partitions, _ in (text.split(":") for text in set_up[0].split(",")) if set_up else ():
+            assert (by_topic[topic]["partitions"], by_topic[topic]["internal"]) == (int(partitions), False)
     # Some are only named at the controller, whose cluster nothing but their ids shows.
     assert len({row["topic_id"] for row in rows}) == len(rows) == 24
     assert all(row["topic_id"] and row["cluster_id"] for row in rows)

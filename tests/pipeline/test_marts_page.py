@@ -46,12 +46,12 @@ def word(type_: pa.DataType) -> str:
 @pytest.mark.parametrize("name", TABLES)
 def test_every_column_is_told_with_its_type(name: str) -> None:
     part = PAGE.split(f"\n## {name}\n")[1].split("\n## ")[0]
-    told = re.findall(r"^\| `(\w+)` \| ([\w ]+) \| \S.* \|$", part, re.MULTILINE)
-    assert told == [(field.name, word(field.type)) for field in TABLES[name].schema]
+    columns = re.findall(r"^\| `(\w+)` \| ([\w ]+) \| \S.* \|$", part, re.MULTILINE)
+    assert columns == [(field.name, word(field.type)) for field in TABLES[name].schema]
 
 
 def test_page_tells_of_no_other_table() -> None:
-    titles = re.findall(r"^## (\w+_\w+|throttling|topics|brokers|groups|findings)$", PAGE, re.MULTILINE)
+    titles = re.findall(r"^## ([a-z]+(?:_[a-z]+)*)$", PAGE, re.MULTILINE)
     assert titles == list(TABLES)
     assert [name for name in TABLES if f"[{name}](#{name})" not in PAGE] == []
 
@@ -59,10 +59,10 @@ def test_page_tells_of_no_other_table() -> None:
 def test_example_of_the_page_runs(lake: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "lake").symlink_to(lake)
     monkeypatch.chdir(tmp_path)
-    found = EXAMPLE.search(PAGE)
-    assert found
+    match = EXAMPLE.search(PAGE)
+    assert match
     seen: dict[str, Any] = {}
-    exec(found[1], seen)
+    exec(match[1], seen)
     logged = list(logged_outcomes().values())
     assert {row["outcome"]: row["records"] for row in seen["outcomes"].to_dicts()} == {
         outcome: logged.count(outcome) for outcome in set(logged)
@@ -119,21 +119,21 @@ def test_views_name_the_topics_that_newer_versions_send_as_ids(spark: "SparkSess
             for row in dataset(home, table).to_table(columns=["exchange_id", column]).to_pylist()
             for topic in row[column] or ()
         ]
-        filled += sum(there is None and wanted is not None for _, _, there, wanted in sent)
-        wanted = sorted((key, there or known) for key, _, there, known in sent if there or known)
+        filled += sum(present is None and expected is not None for _, _, present, expected in sent)
+        expected = sorted((key, present or known) for key, _, present, known in sent if present or known)
         by_spark = (
             spark.table(table).selectExpr("exchange_id", f"explode({column}) AS t").select("exchange_id", f"t.{name}")
         )
-        assert sorted(tuple(row) for row in by_spark.collect() if row[1] is not None) == wanted
+        assert sorted(tuple(row) for row in by_spark.collect() if row[1] is not None) == expected
         by_duckdb = (
             connection.table(table).project(f"exchange_id, unnest({column}) AS t").project(f"exchange_id, t.{name}")
         )
-        assert sorted(row for row in _rows(by_duckdb) if row[1] is not None) == wanted
+        assert sorted(row for row in _rows(by_duckdb) if row[1] is not None) == expected
     assert filled > 100
 
 
-def _rows(found: Any) -> list[tuple[Any, ...]]:
-    rows: list[tuple[Any, ...]] = found.fetchall()
+def _rows(result: Any) -> list[tuple[Any, ...]]:
+    rows: list[tuple[Any, ...]] = result.fetchall()
     return rows
 
 
@@ -141,25 +141,25 @@ def test_nested_columns_are_the_same_to_all(spark: "SparkSession", lake: str) ->
     home = open_lake(lake)
     register_views(spark, home)
     rows = dataset(home, "share_fetch_response")
-    wanted = sorted(
+    expected = sorted(
         (batch["first_offset"], batch["last_offset"], batch["delivery_count"])
         for row in rows.to_table().to_pylist()
         for topic in row["responses"]
         for partition in topic["partitions"]
         for batch in partition["acquired_records"]
     )
-    assert wanted
+    assert expected
     by_spark = spark.sql("""
         SELECT inline(flatten(flatten(transform(responses, t -> transform(t.partitions, p -> p.acquired_records)))))
         FROM share_fetch_response
     """)
-    assert sorted(map(tuple, by_spark.collect())) == wanted
+    assert sorted(map(tuple, by_spark.collect())) == expected
     by_duckdb = duckdb.sql("""
         SELECT a.first_offset, a.last_offset, a.delivery_count
         FROM rows, unnest(responses) AS t(topic), unnest(topic.partitions) AS p(place),
              unnest(place.acquired_records) AS r(a)
     """)
-    assert sorted(_rows(by_duckdb)) == wanted
+    assert sorted(_rows(by_duckdb)) == expected
     by_polars = (
         pl.scan_delta(f"{lake}/share_fetch_response")
         .select(pl.col("responses").explode().struct.field("partitions"))
@@ -169,4 +169,4 @@ def test_nested_columns_are_the_same_to_all(spark: "SparkSession", lake: str) ->
         .unnest("acquired_records")
         .collect()
     )
-    assert sorted(by_polars.rows()) == wanted
+    assert sorted(by_polars.rows()) == expected

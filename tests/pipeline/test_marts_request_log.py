@@ -62,7 +62,9 @@ def test_request_logs_tell_of_the_incidents_what_the_programs_logged(logs: str) 
     deliveries = rows_of(Delivery, mart(logs, "share_deliveries"))
     # No log has a FIN.
     unseen = {"disconnected": "moved"}
-    assert told_outcomes(deliveries) == {key: unseen.get(said, said) for key, said in logged_outcomes().items()}
+    assert told_outcomes(deliveries) == {
+        key: unseen.get(outcomes, outcomes) for key, outcomes in logged_outcomes().items()
+    }
     check_locks_expired_when_they_did(deliveries)
     tasks = rows_of(StreamsTask, mart(logs, "streams_tasks"))
     lost = rows_of(LostMember, mart(logs, "streams_lost_members"))
@@ -89,8 +91,8 @@ def differing(name: str, packets: str, logs: str) -> set[str]:
     about = ABOUT[name]
     both = []
     for lake in (packets, logs):
-        wanted = {"cluster_id": cluster(lake)} if name.startswith("quorum_") else {}
-        rows = mart(lake, name, **wanted)
+        filters = {"cluster_id": cluster(lake)} if name.startswith("quorum_") else {}
+        rows = mart(lake, name, **filters)
         both.append(sorted(rows, key=lambda row: [str(row[column]) for column in about]))
     assert [[row[column] for column in about] for row in both[0]] == [
         [row[column] for column in about] for row in both[1]
@@ -113,28 +115,28 @@ def _like(column: str, value: Any, other: Any) -> bool:
 
 
 def test_nothing_differs_but_what_the_page_lists(packets: str, logs: str) -> None:
-    found = {(name, column) for name in ABOUT for column in differing(name, packets, logs)}
-    assert found == {one for one in listed() if one[0] in ABOUT}
+    differences = {(name, column) for name in ABOUT for column in differing(name, packets, logs)}
+    assert differences == {listed_column for listed_column in listed() if listed_column[0] in ABOUT}
 
 
 def calls(lake: str, brokers: set[str]) -> Counter[tuple[str, str]]:
-    found: Counter[tuple[str, str]] = Counter()
+    counts: Counter[tuple[str, str]] = Counter()
     for row in mart(lake, "api_latency"):
         if row["broker_address"] in brokers:
-            found[row["broker_address"], row["api"]] += row["calls"]
-    return found
+            counts[row["broker_address"], row["api"]] += row["calls"]
+    return counts
 
 
 @pytest.mark.parametrize("name", ["share", "streams"])
 def test_calls_are_the_same_and_those_in_an_envelope_stand_for_themselves(packets: str, logs: str, name: str) -> None:
     ports = recording(name)["ports"]["1"]
     brokers = {f"127.0.0.1:{ports[listener]}" for listener in ("PLAINTEXT", "CONTROLLER")}
-    told, logged = calls(packets, brokers), calls(logs, brokers)
-    envelopes = sum(count for (_, api), count in told.items() if api == "Envelope")
-    more = {key: count - told[key] for key, count in logged.items() if count != told[key]}
+    from_packets, logged = calls(packets, brokers), calls(logs, brokers)
+    envelopes = sum(count for (_, api), count in from_packets.items() if api == "Envelope")
+    more = {key: count - from_packets[key] for key, count in logged.items() if count != from_packets[key]}
     assert sum(more.values()) == envelopes > 0
     assert {broker for broker, _ in more} == {f"127.0.0.1:{ports['CONTROLLER']}"}
-    assert {key for key in told if key not in logged} == {
+    assert {key for key in from_packets if key not in logged} == {
         (f"127.0.0.1:{ports['CONTROLLER']}", "Envelope"),
     }
 

@@ -29,18 +29,22 @@ def row(kind: str, at_us: int, exchange_id: str, **values: Any) -> dict[str, Any
 
 
 def acknowledged(topic_id: str, partition: int, *ranges: tuple[int, int, list[int]], error: int = 0) -> dict[str, Any]:
-    told = [{"first_offset": first, "last_offset": last, "acknowledge_types": types} for first, last, types in ranges]
-    return {"topic_id": topic_id, "partition": partition, "error_code": error, "ranges": told}
+    acknowledgements = [
+        {"first_offset": first, "last_offset": last, "acknowledge_types": types} for first, last, types in ranges
+    ]
+    return {"topic_id": topic_id, "partition": partition, "error_code": error, "ranges": acknowledgements}
 
 
 def acquired(topic_id: str, partition: int, *ranges: tuple[int, int, int]) -> dict[str, Any]:
-    told = [{"first_offset": first, "last_offset": last, "delivery_count": count} for first, last, count in ranges]
-    return {"topic_id": topic_id, "partition": partition, "ranges": told}
+    acquisitions = [
+        {"first_offset": first, "last_offset": last, "delivery_count": count} for first, last, count in ranges
+    ]
+    return {"topic_id": topic_id, "partition": partition, "ranges": acquisitions}
 
 
 def events(rows: list[dict[str, Any]], *names: str) -> list[tuple[Any, ...]]:
     batch = pa.RecordBatch.from_pylist(rows, SCHEMA)
-    return [one for some in events_of(batch) for one in zip(*(some[name] for name in names), strict=True)]
+    return [row for some in events_of(batch) for row in zip(*(some[name] for name in names), strict=True)]
 
 
 ROWS = [
@@ -84,5 +88,5 @@ def test_rows_become_events_by_partition_and_offset(at_once: int, monkeypatch: p
 def test_an_exchange_that_was_seen_twice_is_one() -> None:
     twice = row("acquired", 6, "a", acquired=[acquired("t", 0, (0, 9, 1)), acquired("t", 1, (0, 9, 1))])
     other = row("acquired", 6, "b", acquired=[acquired("t", 0, (10, 19, 1))])
-    found = events([twice, twice, other], "exchange_id", "partition")
-    assert found == [("a", 0), ("a", 0), ("a", 1), ("a", 1), ("b", 0)]
+    rows_found = events([twice, twice, other], "exchange_id", "partition")
+    assert rows_found == [("a", 0), ("a", 0), ("a", 1), ("a", 1), ("b", 0)]

@@ -15,10 +15,14 @@ TOPIC = "x67f1zwCR96dV41oFufCfw"
 
 def seen_after(times: list[tuple[int, int]], *events: int) -> list[int]:
     made = [ShareEvent("session", at, broker="b:9092") for at in events]
-    found = with_seen(
-        made, lambda one: one.at_us, lambda one: one.broker, lambda at, _: ShareEvent("seen", at), {"b:9092": times}
+    seen = with_seen(
+        made,
+        lambda made_event: made_event.at_us,
+        lambda made_event: made_event.broker,
+        lambda at, _: ShareEvent("seen", at),
+        {"b:9092": times},
     )
-    order = [event.at_us for event in found]
+    order = [event.at_us for event in seen]
     assert order == sorted(order)
     return [at for at in order if at not in events]
 
@@ -37,9 +41,9 @@ def test_seen_says_nothing_of_a_hole() -> None:
 
 def test_a_silence_of_days_is_told_in_an_hour() -> None:
     day = 86_400_000_000
-    found = seen_after([(0, 30 * day)], 0)
-    assert found[-1] == 30 * day
-    assert len(found) == _MAX_US // STEP_US
+    events = seen_after([(0, 30 * day)], 0)
+    assert events[-1] == 30 * day
+    assert len(events) == _MAX_US // STEP_US
 
 
 def test_files_of_a_rotated_recording_are_one() -> None:
@@ -60,10 +64,10 @@ def test_a_member_that_fell_silent_is_lost_where_the_recording_went_on(
     recorded: list[tuple[int, int]], ended_by: str
 ) -> None:
     rows = [heartbeat(0, "m", 0), heartbeat(1_000_000, "m", 1, "0_0"), heartbeat(900_000_000, "n", 0)]
-    found = list(streams_rows("g", rows, LakeFacts(recorded={"b:9092": recorded})))
-    (task,) = (row for name, row in found if name == "streams_tasks")
+    rows_found = list(streams_rows("g", rows, LakeFacts(recorded={"b:9092": recorded})))
+    (task,) = (row for name, row in rows_found if name == "streams_tasks")
     assert task.ended_by == ended_by
-    assert sum(name == "streams_lost_members" for name, _ in found) == (ended_by == "lost")
+    assert sum(name == "streams_lost_members" for name, _ in rows_found) == (ended_by == "lost")
 
 
 @pytest.mark.parametrize(("until", "outcome"), [(20_000_000, "open"), (40_000_000, "lock_expired")])

@@ -50,15 +50,15 @@ def put(bucket: str, files: list[Path]) -> None:
 def mart_rows(lake: str, folder: str) -> dict[str, list[str]]:
     """Recordings by their names, without their folder."""
     home = open_lake(lake)
-    found = {name: dataset(home, name).to_table().to_pylist() for name in MARTS}
-    return {name: sorted(repr(row).replace(folder, "") for row in rows) for name, rows in found.items()}
+    by_mart = {name: dataset(home, name).to_table().to_pylist() for name in MARTS}
+    return {name: sorted(repr(row).replace(folder, "") for row in rows) for name, rows in by_mart.items()}
 
 
 def report(cli: Cli, lake: str, folder: str) -> dict[str, object]:
     answer = cli("report", lake, "--json", "-")
     assert answer.code in (0, 1), answer.err
-    said: dict[str, object] = json.loads(answer.out.replace(folder, ""))
-    return {name: value for name, value in said.items() if name not in OF_THE_LAKE}
+    document: dict[str, object] = json.loads(answer.out.replace(folder, ""))
+    return {name: value for name, value in document.items() if name not in OF_THE_LAKE}
 
 
 def test_a_password_in_a_uri_is_refused_and_not_said_again() -> None:
@@ -74,28 +74,28 @@ def test_bucket_to_bucket_is_as_disk_to_disk(
     path = capture("share", tmp_path)
     cut = pieces(path, 3, seed=5)
     put(bucket, cut)
-    there, names = f"{bucket}/lake", [f"{bucket}/night/{piece.name}" for piece in cut]
-    done = ingest(spark, [f"{bucket}/night/*-00[012].pcap"], there)
+    target, names = f"{bucket}/lake", [f"{bucket}/night/{piece.name}" for piece in cut]
+    done = ingest(spark, [f"{bucket}/night/*-00[012].pcap"], target)
     assert (done.new, done.known, done.bad) == (names, [], {})
-    assert lake_rows(there) == read_rows(path)
-    again = ingest(spark, [f"{bucket}/night/"], there)
+    assert lake_rows(target) == read_rows(path)
+    again = ingest(spark, [f"{bucket}/night/"], target)
     assert (again.new, again.known) == ([], names)
 
-    home = open_lake(there)
+    home = open_lake(target)
     for name in ("exchanges", "captures", "share_fetch_response", "metadata_response"):
-        rows, wanted = read_table(spark, home, name).toArrow(), dataset(home, name).to_table()
-        assert sorted(map(repr, rows.to_pylist())) == sorted(map(repr, wanted.to_pylist()))
-        assert len(wanted)
+        rows, expected = read_table(spark, home, name).toArrow(), dataset(home, name).to_table()
+        assert sorted(map(repr, rows.to_pylist())) == sorted(map(repr, expected.to_pylist()))
+        assert len(expected)
 
     build_marts(spark, home)
     ingest(spark, cut, lake)
     build_marts(spark, open_lake(lake))
     wanted_marts = mart_rows(lake, str(tmp_path))
-    assert mart_rows(there, f"{bucket}/night") == wanted_marts
+    assert mart_rows(target, f"{bucket}/night") == wanted_marts
     assert wanted_marts["share_deliveries"] and wanted_marts["findings"] and wanted_marts["client_versions"]
-    assert report(cli, there, f"{bucket}/night") == report(cli, lake, str(tmp_path))
+    assert report(cli, target, f"{bucket}/night") == report(cli, lake, str(tmp_path))
     page = f"{bucket}/reports/night.html"
-    assert cli("report", there, "--html", page).code in (0, 1)
+    assert cli("report", target, "--html", page).code in (0, 1)
     written = place_of(page)
     with written.filesystem.open_input_stream(written.path) as file:
         assert file.read(15) == b"<!DOCTYPE html>"

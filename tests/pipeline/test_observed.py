@@ -34,9 +34,11 @@ def home(tmp_path: Path) -> Lake:
 
 def called(at: int, api: str, version: int, request: dict[str, Any], response: dict[str, Any]) -> ClientCall:
     sent = NOON + at * SECOND
-    asked = encode_frame(f"{api}Request", version, request, {"correlationId": at, "clientId": "watch"}, length=False)
-    said = encode_frame(f"{api}Response", version, response, {"correlationId": at}, length=False)
-    return ClientCall("127.0.0.1:51234", SOURCE, NOON, asked, said, sent, sent + 2_000_000)
+    request_frame = encode_frame(
+        f"{api}Request", version, request, {"correlationId": at, "clientId": "watch"}, length=False
+    )
+    response_frame = encode_frame(f"{api}Response", version, response, {"correlationId": at}, length=False)
+    return ClientCall("127.0.0.1:51234", SOURCE, NOON, request_frame, response_frame, sent, sent + 2_000_000)
 
 
 def quorum(at: int, epoch: int = 3) -> ClientCall:
@@ -47,8 +49,8 @@ def quorum(at: int, epoch: int = 3) -> ClientCall:
 
 
 def rows(lake: Lake, name: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = dataset(lake, name).to_table().to_pylist()
-    return found
+    table: list[dict[str, Any]] = dataset(lake, name).to_table().to_pylist()
+    return table
 
 
 def test_a_call_lands_as_exchange_bodies_connection_and_capture(home: Lake) -> None:
@@ -229,10 +231,10 @@ def test_a_commit_that_fails_shows_nothing_and_leaves_no_sign(home: Lake, monkey
 
 
 def test_the_writer_loads_no_spark() -> None:
-    said = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", "import sys, kafkascope.pipeline.observed; print('pyspark' in sys.modules)"],
         capture_output=True,
         text=True,
         check=True,
     )
-    assert said.stdout.strip() == "False"
+    assert process.stdout.strip() == "False"

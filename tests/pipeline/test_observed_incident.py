@@ -105,12 +105,12 @@ def share_group(stage: Stage) -> None:
     def wait(count: int) -> None:
         """Until they are there, and a few polls longer: both shall see it, in the same minute too."""
 
-        def there(event: dict[str, Any]) -> bool:
+        def holds(event: dict[str, Any]) -> bool:
             return event["event"] == "group" and len(event["members"]) == count
 
         at = stage.note("waiting", members=count)
-        since = watch.wait_for(f"{count} members", lambda event: event["at"] > at and there(event))["at"]
-        watch.wait_for(f"{count} for a while", lambda event: event["at"] > since + STAY_US and there(event))
+        since = watch.wait_for(f"{count} members", lambda event: event["at"] > at and holds(event))["at"]
+        watch.wait_for(f"{count} for a while", lambda event: event["at"] > since + STAY_US and holds(event))
 
     first = member("first")
     wait(1)
@@ -133,27 +133,27 @@ def freeze(cluster: Cluster, leader: int, frozen: int) -> None:
 
 def lag_of(cluster: Cluster, leader: int, node: int) -> int:
     """By the leader's own word, over a connection that is recorded; one question, so it is no poll."""
-    asked = {"topics": [{"topicName": "__cluster_metadata", "partitions": [{"partitionIndex": 0}]}]}
-    answer = call(cluster.nodes[leader].place.address(CONTROLLER[0]), "DescribeQuorum", 2, asked)
+    request = {"topics": [{"topicName": "__cluster_metadata", "partitions": [{"partitionIndex": 0}]}]}
+    answer = call(cluster.nodes[leader].place.address(CONTROLLER[0]), "DescribeQuorum", 2, request)
     voters = answer["topics"][0]["partitions"][0]["currentVoters"]
-    ends: dict[int, int] = {one["replicaId"]: one["logEndOffset"] for one in voters}
+    ends: dict[int, int] = {voter["replicaId"]: voter["logEndOffset"] for voter in voters}
     return ends[leader] - ends[node]
 
 
 def rows(lake: str, name: str) -> Rows:
-    found: Rows = dataset(open_lake(lake), name).to_table().to_pylist()
-    return found
+    table: Rows = dataset(open_lake(lake), name).to_table().to_pylist()
+    return table
 
 
 def micros(moment: Any) -> int:
     return int(moment.timestamp() * 1_000_000)
 
 
-def around(told: Rows, at: int, key: str = "at") -> Rows:
+def around(rows_around: Rows, at: int, key: str = "at") -> Rows:
     """What was said within one poll, and last before and first after: between those two, either may be so."""
-    before = [row for row in told if row[key] < at - POLL_US]
-    after = [row for row in told if row[key] > at + POLL_US]
-    return [*before[-1:], *(row for row in told if abs(row[key] - at) <= POLL_US), *after[:1]]
+    before = [row for row in rows_around if row[key] < at - POLL_US]
+    after = [row for row in rows_around if row[key] > at + POLL_US]
+    return [*before[-1:], *(row for row in rows_around if abs(row[key] - at) <= POLL_US), *after[:1]]
 
 
 def test_the_capture_holds_nothing_of_the_observer(seen: Seen) -> None:
@@ -167,20 +167,30 @@ def test_the_same_leaders_epochs_and_lags_of_the_quorum(seen: Seen, record_prope
     compared = 0
     for row in observed:
         at = row["observed_at"]
-        mine = [one for one in captured if one["replica_id"] == row["replica_id"] and one["log_end_offset"] is not None]
+        mine = [
+            candidate
+            for candidate in captured
+            if candidate["replica_id"] == row["replica_id"] and candidate["log_end_offset"] is not None
+        ]
         if not mine[0]["observed_at"] + POLL_US <= at < mine[-1]["observed_at"] - POLL_US:
             # Before the capture's first sample, or after its last.
             continue
         same = around(mine, at, "observed_at")
-        assert (row["leader_id"], row["leader_epoch"]) in {(one["leader_id"], one["leader_epoch"]) for one in same}
-        assert row["role"] in {one["role"] for one in same}
+        assert (row["leader_id"], row["leader_epoch"]) in {
+            (candidate["leader_id"], candidate["leader_epoch"]) for candidate in same
+        }
+        assert row["role"] in {candidate["role"] for candidate in same}
         # A log only grows: what one saw lies between what the other saw before it and after it, however late on a
         # busy machine. Of a frozen follower that is one offset.
         assert same[0]["log_end_offset"] <= row["log_end_offset"] <= same[-1]["log_end_offset"], (row, same)
         compared += 1
-    for told in (observed, captured):
-        ends = {one["observed_at"]: one["log_end_offset"] for one in told if one["role"] == "leader"}
-        for row in told:
+    for rows_of_mart in (observed, captured):
+        ends = {
+            candidate["observed_at"]: candidate["log_end_offset"]
+            for candidate in rows_of_mart
+            if candidate["role"] == "leader"
+        }
+        for row in rows_of_mart:
             if row["lag"] is not None:
                 assert row["lag"] == ends[row["observed_at"]] - row["log_end_offset"]
     record_property("measured", f"observe and capture: {compared} of {len(observed)} quorum rows compared")
@@ -191,8 +201,8 @@ def test_the_same_leaders_epochs_and_lags_of_the_quorum(seen: Seen, record_prope
 def test_the_frozen_follower_is_as_far_behind_in_both(seen: Seen) -> None:
     farthest, subjects = [], []
     for lake, source in ((seen.observed, "describe"), (seen.captured, "fetch")):
-        found = [row for row in mart(lake, "quorum_replicas", source=source) if row["replica_id"] == seen.frozen]
-        farthest.append(max(found, key=lambda row: row["lag"] or 0))
+        rows_found = [row for row in mart(lake, "quorum_replicas", source=source) if row["replica_id"] == seen.frozen]
+        farthest.append(max(rows_found, key=lambda row: row["lag"] or 0))
         behind = [row for row in mart(lake, "findings") if row["rule"] == "quorum_follower_behind"]
         subjects.append({row["subject"] for row in behind})
     # With the cluster's id in it, which both know.
@@ -205,17 +215,17 @@ def test_the_frozen_follower_is_as_far_behind_in_both(seen: Seen) -> None:
 
 def described(lake: str) -> Rows:
     """Every description of the group in the order of time: when, state, members."""
-    found = [
+    states = [
         {
             "at": micros(row["response_at"]),
             "state": group["group_state"],
-            "members": frozenset(one["member_id"] for one in group["members"]),
+            "members": frozenset(member["member_id"] for member in group["members"]),
         }
         for row in rows(lake, "share_group_describe_response")
         for group in row["groups"]
         if group["group_id"] == GROUP and not group["error_code"]
     ]
-    return sorted(found, key=lambda row: row["at"])
+    return sorted(states, key=lambda row: row["at"])
 
 
 def test_the_same_states_and_members_of_the_share_group_at_the_same_times(seen: Seen) -> None:
@@ -227,8 +237,8 @@ def test_the_same_states_and_members_of_the_share_group_at_the_same_times(seen: 
     assert len(compared) >= 5
     for row in compared:
         same = around(captured, row["at"])
-        assert row["state"] in {one["state"] for one in same}
-        assert row["members"] in {one["members"] for one in same}
+        assert row["state"] in {candidate["state"] for candidate in same}
+        assert row["members"] in {candidate["members"] for candidate in same}
 
 
 def test_members_come_and_go_when_their_heartbeats_say_so(seen: Seen) -> None:
@@ -253,11 +263,11 @@ def test_members_come_and_go_when_their_heartbeats_say_so(seen: Seen) -> None:
 
 
 def members_at(changes: list[tuple[int, str, bool]], at: int) -> frozenset[str]:
-    there: set[str] = set()
+    members: set[str] = set()
     for when, member, joined in changes:
         if when <= at:
-            (there.add if joined else there.discard)(member)
-    return frozenset(there)
+            (members.add if joined else members.discard)(member)
+    return frozenset(members)
 
 
 def test_the_marts_of_the_group_agree_by_the_minute(seen: Seen) -> None:

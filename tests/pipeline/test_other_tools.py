@@ -70,8 +70,8 @@ def test_every_reader_sees_the_rows_of_the_recording(
         # What VACUUM deletes is gone for those who travel in time.
         for reader, rows in READERS.items():
             assert [ids(rows(uri, version)) for version, _ in versions] == [then for _, then in versions], reader
-    told = {table.name: table.rows for table in info(home).tables}
-    assert told["exchanges"] == len(whole["exchanges"])
+    counts = {table.name: table.rows for table in info(home).tables}
+    assert counts["exchanges"] == len(whole["exchanges"])
     assert not vacuum(home).ingests
     assert lake_rows(lake) == whole
 
@@ -91,8 +91,8 @@ def test_the_condition_of_the_docs_hides_what_is_half_done(spark: "SparkSession"
         database.register("exchanges", DeltaTable(uri, version=start + 1).to_pyarrow_dataset())
         database.register("captures", DeltaTable(captures, version=named).to_pyarrow_dataset())
         assert len(database.sql("FROM exchanges").fetchall()) > len(before)
-        found = database.sql(condition.replace("…", "*")).to_arrow_table()
-    assert ids(found) == before
+        table = database.sql(condition.replace("…", "*")).to_arrow_table()
+    assert ids(table) == before
 
 
 def mart_rows(lake: str, name: str) -> Counter[str]:

@@ -60,13 +60,13 @@ class Ran:
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
-    given, folder = tmp_path_factory.mktemp("given"), tmp_path_factory.mktemp("private")
-    recordings = [capture(given / "night.pcap"), request_log(given / "night.log")]
+    given_folder, folder = tmp_path_factory.mktemp("given"), tmp_path_factory.mktemp("private")
+    recordings = [capture(given_folder / "night.pcap"), request_log(given_folder / "night.log")]
     assert found_in(recordings[0].read_bytes(), CREDENTIALS) == set(CREDENTIALS)
     for name in ("conf", "events", "local"):
         (folder / name).mkdir()
     (folder / "conf" / "spark-defaults.conf").write_text(SETTINGS.format(folder=folder))
-    key = given / "key"
+    key = given_folder / "key"
     with open(folder / "out.txt", "wb") as out:
         done = subprocess.run(
             [sys.executable, "-m", "tests.pipeline.private_run", str(folder), *map(str, recordings)],
@@ -91,12 +91,12 @@ def held(path: Path) -> bytes:
 def values(value: Any) -> Iterator[bytes]:
     match value:
         case dict():
-            for key, one in value.items():
+            for key, item in value.items():
                 yield from values(key)
-                yield from values(one)
+                yield from values(item)
         case list() | tuple():
-            for one in value:
-                yield from values(one)
+            for item in value:
+                yield from values(item)
         case bytes():
             yield value
         case _:
@@ -129,12 +129,12 @@ def test_no_secret_and_no_payload_is_written_anywhere(ran: Ran) -> None:
 
 
 def test_contents_are_stored_where_they_are_asked_for_and_credentials_never(ran: Ran) -> None:
-    found: set[str] = set()
+    leaked: set[str] = set()
     for path in files(ran.lake("contents")):
         content = held(path)
         assert not found_in(content, CREDENTIALS), path
-        found |= found_in(content, CONTENTS)
-    assert found == set(CONTENTS)
+        leaked |= found_in(content, CONTENTS)
+    assert leaked == set(CONTENTS)
 
 
 def test_names_addresses_and_principals_are_nowhere_in_a_lake_to_share(ran: Ran) -> None:
@@ -148,12 +148,12 @@ def test_names_addresses_and_principals_are_nowhere_in_a_lake_to_share(ran: Ran)
 
 
 def column(lake: Path, table: str, name: str) -> list[Any]:
-    found: list[Any] = dataset(open_lake(str(lake)), table).to_table(columns=[name]).column(0).to_pylist()
-    return found
+    column_values: list[Any] = dataset(open_lake(str(lake)), table).to_table(columns=[name]).column(0).to_pylist()
+    return column_values
 
 
 def inside(lake: Path, table: str, name: str, part: str) -> set[Any]:
-    return {one[part] for row in column(lake, table, name) for one in row}
+    return {element[part] for row in column(lake, table, name) for element in row}
 
 
 def test_alike_names_are_alike_under_their_pseudonyms(ran: Ran) -> None:
@@ -165,8 +165,8 @@ def test_alike_names_are_alike_under_their_pseudonyms(ran: Ran) -> None:
     (broker,) = set(column(lake, "exchanges", "broker_address"))
     assert broker.startswith("host-") and broker.endswith(":9092")
     # What the capture and the log say of it, and Metadata by its name, is one broker.
-    (told,) = inside(lake, "metadata_response", "brokers", "host")
-    assert f"{told}:9092" == broker and BROKER not in broker
+    (pseudonym,) = inside(lake, "metadata_response", "brokers", "host")
+    assert f"{pseudonym}:9092" == broker and BROKER not in broker
     plain = ran.lake("plain")
     assert len(set(column(lake, "connections", "client_address"))) == len(
         set(column(plain, "connections", "client_address"))
@@ -174,9 +174,9 @@ def test_alike_names_are_alike_under_their_pseudonyms(ran: Ran) -> None:
     (user,) = inside(lake, "describe_user_scram_credentials_response", "results", "user")
     assert inside(lake, "alter_user_scram_credentials_request", "upsertions", "name") == {user} and USER not in user
     assert inside(lake, "create_acls_request", "creations", "principal") == {f"User:{user}"}
-    quotas = [one for row in column(lake, "describe_client_quotas_response", "entries") for one in row]
+    quotas = [quota for row in column(lake, "describe_client_quotas_response", "entries") for quota in row]
     host = column(lake, "connections", "client_address")[0].rpartition(":")[0]
-    assert {name["entity_name"] for one in quotas for name in one["entity"]} == {user, client, host}
+    assert {name["entity_name"] for quota in quotas for name in quota["entity"]} == {user, client, host}
     assert set(column(lake, "exchanges", "status")) == set(column(plain, "exchanges", "status"))
 
 
@@ -185,8 +185,8 @@ def test_a_later_recording_goes_on_from_what_pseudonyms_hide(
 ) -> None:
     monkeypatch.setenv(KEY_FILE, str(tmp_path / "key"))
     path = recorded("share", tmp_path)
-    one, other = str(tmp_path / "one"), str(tmp_path / "other")
-    ingest(spark, [path], one, Options(pseudonymise=True))
+    alone, other = str(tmp_path / "one"), str(tmp_path / "other")
+    ingest(spark, [path], alone, Options(pseudonymise=True))
     first, second = pieces(path, 2, seed=4)
     ingest(spark, [first], other, Options(pseudonymise=True))
     assert all(state.startswith(SEALED) for state in column(Path(other), "unfinished", "state"))
@@ -195,7 +195,7 @@ def test_a_later_recording_goes_on_from_what_pseudonyms_hide(
         with pytest.raises(InputError, match="another key"):
             ingest(spark, [second], other, Options(pseudonymise=True))
     ingest(spark, [second], other, Options(pseudonymise=True))
-    assert lake_rows(one) == lake_rows(other)
+    assert lake_rows(alone) == lake_rows(other)
 
 
 # Names of text in bodies that say nothing of anybody, or are of the cluster: topics, groups, settings, states.
@@ -216,7 +216,7 @@ NOBODYS = frozenset(
 
 def test_every_text_of_a_body_is_somebodys_or_nobodys() -> None:
     """A new Kafka release may bring another: say in `pseudonyms` what it is, or here that it is nobody's."""
-    found = set()
+    texts = set()
 
     def visit(name: str, kind: pa.DataType) -> None:
         if pa.types.is_list(kind):
@@ -225,12 +225,12 @@ def test_every_text_of_a_body_is_somebodys_or_nobodys() -> None:
             for field in kind:
                 visit(field.name, field.type)
         elif pa.types.is_string(kind):
-            found.add(name)
+            texts.add(name)
 
     for api in apis().values():
         for kind in ("Request", "Response"):
             for field in body_table(f"{api}{kind}").schema:
                 visit(field.name, field.type)
     somebodys = CLIENTS | PLACES | PRINCIPALS | TEXTS | RESOURCES
-    assert found - somebodys - NOBODYS == set()
+    assert texts - somebodys - NOBODYS == set()
     assert somebodys & NOBODYS == set()

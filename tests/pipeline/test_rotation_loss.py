@@ -56,8 +56,8 @@ def lost(lake: Lake) -> list[tuple[str, int, int]]:
 
 
 def total(lake: Lake) -> tuple[int, int]:
-    found = lost(lake)
-    return sum(size for _, size, _ in found), sum(places for _, _, places in found)
+    losses = lost(lake)
+    return sum(size for _, size, _ in losses), sum(places for _, _, places in losses)
 
 
 def counted(lake: Lake) -> dict[str, int]:
@@ -79,9 +79,9 @@ def in_several_packets(folder: Path) -> Path:
     topics = [{"name": f"topic-{number}", "partitions": []} for number in range(100)]
     for number in range(80):
         talk.say(0, encode_frame("MetadataRequest", 1, {}, {"correlationId": number, "clientId": "app"}))
-        said = encode_frame("MetadataResponse", 1, {"topics": topics}, {"correlationId": number})
-        for at in range(0, len(said), 700):
-            talk.say(1, said[at : at + 700])
+        frame = encode_frame("MetadataResponse", 1, {"topics": topics}, {"correlationId": number})
+        for at in range(0, len(frame), 700):
+            talk.say(1, frame[at : at + 700])
     talk.close()
     path = folder / "several.pcap"
     path.write_bytes(pcap([packet for number, packet in enumerate(talk.packets) if number != 101]))
@@ -130,7 +130,7 @@ def test_what_no_later_file_completes_stays_lost(tmp_path: Path) -> None:
     alone = make_lake(tmp_path / "alone")
     done = ingest_here([first], alone.uri)
     compact(alone)
-    assert sum(one.lost_bytes for one in done.accounts.values()) == total(alone)[0]
+    assert sum(account.lost_bytes for account in done.accounts.values()) == total(alone)[0]
 
 
 def test_loss_under_follow_is_that_of_the_recording(spark: "SparkSession", lake: str, tmp_path: Path) -> None:
@@ -139,14 +139,14 @@ def test_loss_under_follow_is_that_of_the_recording(spark: "SparkSession", lake:
     folder.mkdir()
     ingest(spark, [path], whole := f"{lake}-whole")
     cut = pieces(path, FILES, seed=9)
-    told: list[Ingested] = []
-    query = start(spark, (str(folder),), make_lake(lake), Options(), told.append, quiet=0)
+    batches: list[Ingested] = []
+    query = start(spark, (str(folder),), make_lake(lake), Options(), batches.append, quiet=0)
     try:
         for number in (0, 16):
             for piece in cut[number : number + 16]:
                 piece.rename(folder / piece.name)
-            until(lambda: query.isActive and sum(len(one.new) for one in told) == min(number + 16, FILES))  # noqa: B023
+            until(lambda: query.isActive and sum(len(batch.new) for batch in batches) == min(number + 16, FILES))  # noqa: B023
     finally:
         query.stop()
     assert total(open_lake(lake)) == total(open_lake(whole))
-    assert len(told) > 1
+    assert len(batches) > 1

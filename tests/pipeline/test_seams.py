@@ -56,7 +56,7 @@ def test_a_ring_file_that_is_overwritten_and_grows_adds_no_row_twice(
         ring.write_bytes(content)
         done.append(ingest(spark, [ring], lake))
     assert first.stat().st_size > begin.stat().st_size
-    assert [one.new for one in done] == [[str(ring)]] * 3 and not any(one.apart for one in done)
+    assert [ingested.new for ingested in done] == [[str(ring)]] * 3 and not any(ingested.apart for ingested in done)
     assert len(set(ids(lake_rows(lake)))) == len(ids(lake_rows(lake)))
 
 
@@ -106,10 +106,10 @@ def test_a_file_from_before_what_was_ingested_has_the_rows_of_a_new_lake(
     cut = cut_share(tmp_path)
     done = one_by_one(spark, [cut[number] for number in order], lake)
     latest = -1
-    for one, number in zip(done, order, strict=True):
-        assert one.apart == ([str(cut[number])] if number < latest else [])
-        if one.apart:
-            assert one.exchanges == len(read_rows(cut[number])["exchanges"])
+    for ingested, number in zip(done, order, strict=True):
+        assert ingested.apart == ([str(cut[number])] if number < latest else [])
+        if ingested.apart:
+            assert ingested.exchanges == len(read_rows(cut[number])["exchanges"])
         latest = max(latest, number)
     rows = lake_rows(lake)["exchanges"]
     assert len(set(ids({"exchanges": rows}))) == len(rows)
@@ -124,7 +124,7 @@ def test_another_recording_that_is_further_on_does_not_matter(spark: "SparkSessi
     first, second, third = cut_share(tmp_path)
     later, earlier = capture("streams", tmp_path), capture("quorum", tmp_path)
     done = one_by_one(spark, [first, later, second, earlier, third], lake)
-    assert [one.apart for one in done] == [[]] * 5
+    assert [ingested.apart for ingested in done] == [[]] * 5
     whole = [ids(read_rows(path)) for path in (capture("share", tmp_path), later, earlier)]
     assert ids(lake_rows(lake)) == sorted(name for names in whole for name in names)
 
@@ -133,7 +133,7 @@ def test_what_follows_goes_on_from_the_latest(spark: "SparkSession", lake: str, 
     """Parts 0 and 2 go on from what is theirs, though 1 came between: 3 is joined to 2."""
     cut = cut_share(tmp_path, 500, 900, 1200)
     done = one_by_one(spark, [cut[0], cut[2], cut[1], cut[3]], lake)
-    assert [bool(one.apart) for one in done] == [False, False, True, False]
+    assert [bool(ingested.apart) for ingested in done] == [False, False, True, False]
     rows = lake_rows(lake)["exchanges"]
     assert len(set(ids({"exchanges": rows}))) == len(rows)
     before = {row["exchange_id"] for row in read_rows(cut[1])["exchanges"]}
@@ -169,11 +169,11 @@ def grow(spark: "SparkSession", lake: str, folder: Path) -> Path:
 def test_a_file_that_came_in_three_ingests_is_reported_as_one(spark: "SparkSession", lake: str, tmp_path: Path) -> None:
     path = grow(spark, lake, tmp_path)
     ingest(spark, [path], other := f"{lake}-at-once")
-    found, whole = (unread_in(open_lake(where), Scope()) for where in (lake, other))
-    assert found.recordings == 1
-    assert found.total == whole.total
-    assert found.protocols == whole.protocols
-    assert found.quarantine == ()
+    unread, whole = (unread_in(open_lake(where), Scope()) for where in (lake, other))
+    assert unread.recordings == 1
+    assert unread.total == whole.total
+    assert unread.protocols == whole.protocols
+    assert unread.quarantine == ()
     home = open_lake(lake)
     counted = sum(row["exchanges"] for row in dataset(home, "captures").to_table().to_pylist())
     assert counted == dataset(home, "exchanges").count_rows() == whole.total.exchanges
@@ -184,12 +184,12 @@ def test_a_connection_has_one_row_however_the_recording_was_cut(
     spark: "SparkSession", lake: str, tmp_path: Path, options: Options
 ) -> None:
     ingest(spark, [capture("share", tmp_path)], other := f"{lake}-at-once")
-    wanted = DeltaTable(f"{other}/connections").to_pyarrow_table().drop_columns(["ingest_id"]).to_pylist()
+    expected = DeltaTable(f"{other}/connections").to_pyarrow_table().drop_columns(["ingest_id"]).to_pylist()
     for file in cut_share(tmp_path):
         ingest(spark, [file], lake, options)
         rows = DeltaTable(f"{lake}/connections").to_pyarrow_table().drop_columns(["ingest_id"]).to_pylist()
         assert len({row["connection_id"] for row in rows}) == len(rows) > 0
-    assert sorted(map(repr, rows)) == sorted(map(repr, wanted))
+    assert sorted(map(repr, rows)) == sorted(map(repr, expected))
 
 
 def test_a_connection_whose_state_is_lost_keeps_its_row(spark: "SparkSession", lake: str, tmp_path: Path) -> None:
@@ -218,12 +218,12 @@ def test_that_compressed_data_ended_early_goes_once_it_is_whole(
 ) -> None:
     packed = gzip.compress(capture("share", tmp_path).read_bytes())
     path = tmp_path / "share.pcap.gz"
-    for content, told in ((packed[: len(packed) // 2], ["compression"]), (packed, [])):
+    for content, expected in ((packed[: len(packed) // 2], ["compression"]), (packed, [])):
         path.write_bytes(content)
         ingest(spark, [path], lake)
         home = open_lake(lake)
         kinds = dataset(home, "quarantine").to_table(columns=["kind"]).column(0).to_pylist()
-        assert [kind for kind in kinds if kind == "compression"] == told
+        assert [kind for kind in kinds if kind == "compression"] == expected
 
 
 def test_that_a_file_was_cut_off_stays_until_the_file_goes_on(spark: "SparkSession", lake: str, tmp_path: Path) -> None:
@@ -231,13 +231,13 @@ def test_that_a_file_was_cut_off_stays_until_the_file_goes_on(spark: "SparkSessi
     whole = first.read_bytes()
     first.write_bytes(whole[:-20])
 
-    def told() -> list[str]:
+    def cut_files() -> list[str]:
         rows = dataset(open_lake(lake), "quarantine").to_table().to_pylist()
         return [row["capture_uri"] for row in rows if row["kind"] == "cut"]
 
     ingest(spark, [first], lake)
-    assert told() == [str(first)]
+    assert cut_files() == [str(first)]
     ingest(spark, [second], lake)
-    assert told() == [str(first)]
+    assert cut_files() == [str(first)]
     ingest(spark, [third], lake)
-    assert told() == [str(first)]
+    assert cut_files() == [str(first)]

@@ -47,13 +47,13 @@ class Following:
             self.query.stop()
 
     def new(self) -> list[str]:
-        return [Path(uri).name for one in self.told for uri in one.new]
+        return [Path(uri).name for batch in self.told for uri in batch.new]
 
-    def until(self, found: Callable[[], object]) -> None:
+    def until(self, holds: Callable[[], object]) -> None:
         def alive() -> object:
             assert self.query is not None
             assert self.query.isActive, self.query.exception()
-            return found()
+            return holds()
 
         until(alive)
 
@@ -62,9 +62,9 @@ class Following:
         return any(info.base_name.endswith(".json") for info in self._lake.place.child(INGESTS).inside())
 
 
-def until(found: Callable[[], object]) -> None:
+def until(holds: Callable[[], object]) -> None:
     deadline = time.monotonic() + SECONDS
-    while not found():
+    while not holds():
         assert time.monotonic() < deadline, f"not within {SECONDS:g} s"
         time.sleep(0.05)
 
@@ -99,7 +99,7 @@ def test_files_that_arrive_while_it_runs_and_while_it_is_stopped_are_one_recordi
     following.start(quiet=0)
     following.until(lambda: len(following.new()) == 5)
     assert sorted(following.new()) == [piece.name for piece in cut]
-    assert not any(one.bad for one in following.told)
+    assert not any(batch.bad for batch in following.told)
     assert lake_rows(lake) == read_rows(path)
 
 
@@ -212,8 +212,8 @@ def test_a_name_that_is_no_text_is_told_and_the_others_are_read(
     following.until(lambda: following.told)
     path.rename(following.folder / path.name)
     following.until(following.new)
-    (told,) = following.told[0].bad.values()
-    assert told == f"{following.folder}/\\xff.pcap: the name is not UTF-8; give it another one"
+    (problem,) = following.told[0].bad.values()
+    assert problem == f"{following.folder}/\\xff.pcap: the name is not UTF-8; give it another one"
     assert lake_rows(lake) == read_rows(following.folder / path.name)
 
 
@@ -232,11 +232,11 @@ def test_the_command_says_what_it_read_and_brings_the_marts_up_to_date_at_its_en
     first.rename(folder / first.name)
     second.rename(folder / second.name)
     out, err = tmp_path / "out", tmp_path / "err"
-    with out.open("wb") as said, err.open("wb") as told:
+    with out.open("wb") as stdout, err.open("wb") as stderr:
         command = subprocess.Popen(
             [COMMAND, "ingest", str(folder), "--lake", lake, "--follow", "--marts-every", "3600"],
-            stdout=said,
-            stderr=told,
+            stdout=stdout,
+            stderr=stderr,
             preexec_fn=hear_interrupts,
             start_new_session=True,
         )

@@ -47,9 +47,9 @@ def put(lake: Lake, name: str, rows: Iterable[Any]) -> None:
     """A mart, or one of the tables that a report looks into. What a row does not say is null."""
     mart = MARTS.get(name)
     table = mart or table_named(name)
-    given = pa.Table.from_pylist([plain(row) for row in rows], schema=table.file_schema)
+    mart_table = pa.Table.from_pylist([plain(row) for row in rows], schema=table.file_schema)
     files = Files(lake, "5d1f", "mart") if mart else Files(lake, "5d1f")
-    files.add(table, given)
+    files.add(table, mart_table)
     if mart:
         replace(lake, table, files.close())
     else:
@@ -69,7 +69,7 @@ def report_of(folder: Path, **marts: Iterable[Any]) -> Report:
     return build(lake_of(folder, marts), ALL, NOW)
 
 
-def finding(severity: str = "warning", **told: Any) -> Row:
+def finding(severity: str = "warning", **values: Any) -> Row:
     row = {
         "rule": "share_lock_expired",
         "severity": severity,
@@ -82,10 +82,10 @@ def finding(severity: str = "warning", **told: Any) -> Row:
         "advice": "Take a thread dump.",
         "evidence": ["c0511e2113b124aead24e186"],
     }
-    return row | told
+    return row | values
 
 
-def delivery(**told: Any) -> Row:
+def delivery(**values: Any) -> Row:
     """One record of orders-0, accepted by `steady` after 5 ms."""
     row = {
         "group_id": "processors",
@@ -104,14 +104,14 @@ def delivery(**told: Any) -> Row:
         "outcome_at": NOON + 5_000,
         "archived": False,
     }
-    return row | told
+    return row | values
 
 
 @cache
 def incident(name: str) -> dict[str, list[Any]]:
     """Marts of a recorded incident, with what the rules find in them."""
     marts = {"share": _share, "streams": _streams, "quorum": _quorum, "clients": _clients}[name]()
-    return marts | {"findings": [as_row(one) for one in findings_of(_microseconds(marts), {})]}
+    return marts | {"findings": [as_row(found_row) for found_row in findings_of(_microseconds(marts), {})]}
 
 
 def _share() -> dict[str, list[Any]]:
@@ -125,23 +125,23 @@ def _share() -> dict[str, list[Any]]:
 def _streams() -> dict[str, list[Any]]:
     from tests.health.test_streams_recording import recorded_events
 
-    found = timeline_of(sorted(recorded_events(), key=lambda event: (event.at_us, event.order)))
-    assert found is not None
+    timeline = timeline_of(sorted(recorded_events(), key=lambda event: (event.at_us, event.order)))
+    assert timeline is not None
     return {
-        "streams_tasks": found.tasks,
-        "streams_moves": found.moves,
-        "streams_unheld": found.unheld,
-        "streams_lost_members": found.lost,
-        "streams_statuses": found.statuses,
-        "streams_group_health": list(health_of(found)),
+        "streams_tasks": timeline.tasks,
+        "streams_moves": timeline.moves,
+        "streams_unheld": timeline.unheld,
+        "streams_lost_members": timeline.lost,
+        "streams_statuses": timeline.statuses,
+        "streams_group_health": list(health_of(timeline)),
     }
 
 
 def _quorum() -> dict[str, list[Any]]:
     from tests.health.test_quorum_recording import recorded_events
 
-    found = history_of(sorted(recorded_events(), key=lambda event: (event.at_us, event.order)))
-    return {"quorum_replicas": found.replicas, "quorum_events": found.events}
+    history = history_of(sorted(recorded_events(), key=lambda event: (event.at_us, event.order)))
+    return {"quorum_replicas": history.replicas, "quorum_events": history.events}
 
 
 def _clients() -> dict[str, list[Any]]:
@@ -149,23 +149,35 @@ def _clients() -> dict[str, list[Any]]:
     from tests.health.share_recorded import exchanges
 
     latency, errors, versions = [], [], []
-    for one in exchanges("clients"):
-        if one.request_at is None:
+    for exchange in exchanges("clients"):
+        if exchange.request_at is None:
             continue
-        at = round(one.request_at.timestamp() * SECOND)
-        call = {"api": one.api, "client_id": one.client_id, "calls": 1}
-        minute = {"minute_at": at // MINUTE * MINUTE, "broker_address": one.broker_address}
-        times = dict.fromkeys(("p50_us", "p95_us", "p99_us", "max_us"), one.latency_us)
-        unanswered = int(one.status == "unanswered")
-        sizes = {"request_bytes": one.request_bytes, "response_bytes": one.response_bytes}
-        slowest = {"long_poll": one.long_poll, "slowest_exchange_id": one.exchange_id, "unanswered": unanswered}
-        latency.append(without_client(call) | minute | times | sizes | slowest | {"errors": int(bool(one.error_code))})
-        if one.error_code:
-            seen = {"first_at": at, "last_at": at, "first_exchange_id": one.exchange_id}
-            errors.append(call | minute | seen | {"error": one.error, "error_code": one.error_code})
-        spoken = {"client_software": one.client_software, "api_key": one.api_key, "api_version": one.api_version}
+        at = round(exchange.request_at.timestamp() * SECOND)
+        call = {"api": exchange.api, "client_id": exchange.client_id, "calls": 1}
+        minute = {"minute_at": at // MINUTE * MINUTE, "broker_address": exchange.broker_address}
+        times = dict.fromkeys(("p50_us", "p95_us", "p99_us", "max_us"), exchange.latency_us)
+        unanswered = int(exchange.status == "unanswered")
+        sizes = {"request_bytes": exchange.request_bytes, "response_bytes": exchange.response_bytes}
+        slowest = {
+            "long_poll": exchange.long_poll,
+            "slowest_exchange_id": exchange.exchange_id,
+            "unanswered": unanswered,
+        }
+        latency.append(
+            without_client(call) | minute | times | sizes | slowest | {"errors": int(bool(exchange.error_code))}
+        )
+        if exchange.error_code:
+            seen = {"first_at": at, "last_at": at, "first_exchange_id": exchange.exchange_id}
+            errors.append(call | minute | seen | {"error": exchange.error, "error_code": exchange.error_code})
+        spoken = {
+            "client_software": exchange.client_software,
+            "api_key": exchange.api_key,
+            "api_version": exchange.api_version,
+        }
         served = {"first_release": "2.1", "last_release": None, "in_newest_release": True}
-        versions.append(call | spoken | served | {"first_at": at, "last_at": at, "last_exchange_id": one.exchange_id})
+        versions.append(
+            call | spoken | served | {"first_at": at, "last_at": at, "last_exchange_id": exchange.exchange_id}
+        )
     return {"api_latency": latency, "api_errors": errors, "client_versions": versions}
 
 
@@ -173,8 +185,8 @@ def without_client(call: Row) -> dict[str, Any]:
     return {name: value for name, value in call.items() if name != "client_id"}
 
 
-def as_row(one: Finding) -> Row:
-    return asdict(one) | {"figures": json.dumps(one.figures), "evidence": list(one.evidence)}
+def as_row(a_finding: Finding) -> Row:
+    return asdict(a_finding) | {"figures": json.dumps(a_finding.figures), "evidence": list(a_finding.evidence)}
 
 
 def _microseconds(marts: Mapping[str, list[Any]]) -> dict[str, list[Row]]:

@@ -63,7 +63,7 @@ def test_the_schema_names_the_fields_of_the_code() -> None:
     objects = {name: part for name, part in schema()["$defs"].items() if name != "time"}
     assert len(objects) > 25
     for name, part in objects.items():
-        fields = [one.name for one in dataclasses.fields(classes[CLASSES.get(name, name)])]
+        fields = [field.name for field in dataclasses.fields(classes[CLASSES.get(name, name)])]
         assert list(part["properties"]) == part["required"] == fields, name
         assert part["description"], name
 
@@ -84,9 +84,9 @@ def test_lists_of_numbers_stand_on_one_line() -> None:
 
 
 def test_it_says_what_the_page_says() -> None:
-    told = report_json(report("share"))
-    (group,) = told["share_groups"]["shown"]
+    document = report_json(report("share"))
+    (group,) = document["share_groups"]["shown"]
     assert group["outcomes"]["lock_expired"] == 4
     assert group["counts"][1] == {"delivery_count": 2, "records": 11}
     assert group["buckets"] == {"first_at": "2026-11-15T12:07:24.800000Z", "step_us": 100_000, "count": 97}
-    assert told["findings"]["shown"][0]["severity"] == "warning"
+    assert document["findings"]["shown"][0]["severity"] == "warning"

@@ -11,7 +11,7 @@ from kafkascope.schema.errors.error_codes import cause_and_remedy, error_codes
 from kafkascope.schema.files import DATA_FOLDER, lines, text
 from kafkascope.schema.prose import FIELDS_MARK, paragraphs, sentence
 from tests.support.places import fields_of, spellings
-from tests.support.prose_rules import borrowed, only_restates, style_faults
+from tests.support.prose_rules import borrowed, only_restates, style_faults, unwanted_words
 
 MESSAGES = Path(DATA_FOLDER, "prose", "messages")
 
@@ -43,6 +43,13 @@ def every_text() -> list[tuple[str, str]]:
     texts += [(name, part) for name in index() for part in paragraphs(message(name))]
     texts += [(name, part) for name, parts in advice().items() for part in parts]
     return texts
+
+
+def every_remark() -> list[tuple[str, str]]:
+    """The text after the dash in the files of values, conversations and APIs."""
+    files = ("values.txt", "flows.txt", "apis.txt")
+    rows = [(file, row.partition(" - ")) for file in files for row in lines(file)]
+    return [(f"{file}: {head.strip()}", remark) for file, (head, _, remark) in rows if remark]
 
 
 def test_every_message_has_one_or_two_paragraphs() -> None:
@@ -121,7 +128,7 @@ def test_two_fields_of_a_struct_never_share_a_sentence() -> None:
 def test_the_version_from_which_clients_wait_is_that_of_kip_219() -> None:
     for api in apis().values():
         known = message(f"{api}Response")
-        says = re.search(r"From version (\d+) on the client waits", sentence(known, ("ThrottleTimeMs",)) or "")
+        says = re.search(r"From version (\d+) on, the client waits", sentence(known, ("ThrottleTimeMs",)) or "")
         if says:
             assert [kip.version for kip in api_facts(api).kips if kip.number == 219] == [int(says[1])], api
 
@@ -149,7 +156,7 @@ def test_a_sentence_of_a_definition_file_is_recognised() -> None:
     # ThrottleTimeMs of nearly every response
     upstream = "The duration in milliseconds for which the request was throttled due to a quota violation"
     assert borrowed(upstream)
-    assert not borrowed("Milliseconds that the broker held the answer back because of a quota")
+    assert not borrowed("Milliseconds that the broker held the response back because of a quota")
 
 
 def test_every_text_keeps_the_house_style() -> None:
@@ -161,3 +168,30 @@ def test_every_text_keeps_the_house_style() -> None:
 )
 def test_bad_style_is_recognised(words: str) -> None:
     assert style_faults(words)
+
+
+def test_every_remark_keeps_to_the_words_of_the_house() -> None:
+    assert [(where, faults) for where, words in every_remark() if (faults := unwanted_words(words))] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "better"),
+    [
+        ("The broker answers UNKNOWN_TOPIC_ID.", "response, responds, returns"),
+        ("Two bytes behind the header.", "after"),
+        ("The record is delivered again.", "redelivered"),
+        ("Locks run out after 30 s.", "expires, is used up"),
+        ("The version asked for.", "requested"),
+        ("One entry a topic.", "per"),
+        ("It does not count.", "a contraction"),
+    ],
+)
+def test_an_unwanted_word_is_recognised_and_replaced(words: str, better: str) -> None:
+    assert [fault.partition(": write ")[2].strip("'") for fault in unwanted_words(words)] == [better]
+
+
+@pytest.mark.parametrize(
+    "words", ["A follower that falls behind.", "Not only one.", "A broker is asked for controllers."]
+)
+def test_plain_words_are_no_fault(words: str) -> None:
+    assert unwanted_words(words) == []

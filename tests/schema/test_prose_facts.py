@@ -38,16 +38,16 @@ def about(place: str) -> str:
         # ConsumerGroup.validateMemberEpoch and validateOffsetCommit
         ("STALE_MEMBER_EPOCH", "older or newer", "older than the member's"),
         # SharePartition.fetchPersisterError
-        ("ShareFetchResponse", "gets NOT_LEADER_OR_FOLLOWER, even where the leader is still the same", None),
+        ("ShareFetchResponse", "gets NOT_LEADER_OR_FOLLOWER, even if the leader is still the same", None),
         ("FENCED_STATE_EPOCH", "a member gets NOT_LEADER_OR_FOLLOWER", None),
         # SharePartition.initiateDLQAndArchive of 4.4 (KIP-1191)
         ("ShareAcknowledgeRequest", "errors.deadletterqueue.topic.name", None),
         ("WriteShareGroupStateRequest", "it turns to 3 first", None),
         ("WriteShareGroupStateRequest.Topics.Partitions.StateBatches.DeliveryState", "3 archiving", None),
         # KRaft: ReplicatedLog.endOffset against the candidate's, before a vote is granted
-        ("DescribeQuorumResponse", "a voter behind a majority cannot become leader", None),
+        ("DescribeQuorumResponse", "a voter that lags behind a majority can't become leader", None),
         # GroupCoordinatorService.throwIfStreamsGroupHeartbeatRequestIsUsingUnsupportedFeatures of 4.3 and 4.4
-        ("StreamsGroupHeartbeatRequest", "Topic patterns and a changed topology are refused up to 4.4", None),
+        ("StreamsGroupHeartbeatRequest", "Topic patterns and a changed topology are rejected up to 4.4", None),
         ("StreamsGroupHeartbeatRequest.Topology.Subtopologies.SourceTopicRegex", "up to 4.4", None),
         ("StreamsGroupHeartbeatResponse.WarmupTasks", "No assignor up to 4.4", None),
     ],

@@ -85,7 +85,7 @@ def test_a_bit_field_is_named_by_its_bits() -> None:
     # bits are AclOperation codes: 3 Read, 6 Delete, 8 Describe
     assert meaning(at(place, 1), 1 << 3 | 1 << 6 | 1 << 8) == "Read|Delete|Describe"
     assert meaning(at(place, 1), 0) == "none allowed"
-    assert meaning(at(place, 1), -(2**31)) == "not asked for"
+    assert meaning(at(place, 1), -(2**31)) == "not requested"
 
 
 def test_a_bool_with_named_values_is_named() -> None:

@@ -1,4 +1,4 @@
-"""Prose and Kafka's definition files in, what breaks the house rules out: borrowed words, bare names, style."""
+"""Checks prose against the house rules: no words borrowed from Kafka, no bare names, plain technical English."""
 
 import re
 from collections.abc import Iterator
@@ -16,6 +16,35 @@ SMALL_WORDS = frozenset(
     " when".split()
 )
 UNWANTED = re.compile(r"\bsimply\b|\bplease\b|\bnote that\b|!|  ", re.IGNORECASE)
+# What not to write, and what to write in its place.
+REPLACED = {
+    r"answer\w*": "response, responds, returns",
+    r"asker\w*": "sender, caller",
+    r"asked-for|asked for(?= |$|[.,;:])(?! (?:a|an|the|another|brokers|controllers)\b)": "requested",
+    r"(?<!lag )(?<!lags )(?<!fall )(?<!falls )behind": "after",
+    r"stands?|stood": "is, means; stalled, makes no progress",
+    r"lies": "is, is stored",
+    r"told|said": "reports, returns",
+    r"anew|afresh": "again, re-",
+    r"(?:made|created) again": "recreated",
+    r"deliver(?:ed)? again": "redelivered",
+    r"(?:give[ns]?|gave|giving) up": "released, dropped, archived",
+    r"r[ua]n(?:s|ning)? out": "expires, is used up",
+    r"hand(?:s|ed|ing)? (?:out|in|over|back)": "assigns, delivers, sends, returns",
+    r"breath|once over": "at the same time",
+    r"mended|put right": "fixed",
+    r"for good": "permanently",
+    r"for ever": "forever",
+    r"in force": "in effect, current",
+    r"in the clear": "in plain text",
+    r"under way": "running, in progress",
+    r"by way of": "through",
+    r"shall": "should, will, must",
+    r"whoever": "anyone who",
+    r"living": "live",
+    r"(?:bytes|mutations|connections) a second|one (?:entry|record|result|item|marker) an? \w+": "per",
+    r"(?:does|do|did|is|are|was|were|has|have) not(?! only)|cannot": "a contraction",
+}
 
 
 def words(text: str) -> list[str]:
@@ -60,6 +89,12 @@ def style_faults(text: str) -> list[str]:
         faults.append("no full stop at the end")
     if not (text[0].isupper() or text[0].isdigit() or text[0] == "-"):
         faults.append("no capital at the start")
-    if match := UNWANTED.search(text):
-        faults.append(f"unwanted: {match[0]!r}")
-    return faults
+    if found := UNWANTED.search(text):
+        faults.append(f"unwanted: {found[0]!r}")
+    return faults + unwanted_words(text)
+
+
+def unwanted_words(text: str) -> list[str]:
+    """The words of `REPLACED` in a text, each with what to write."""
+    matches = ((re.search(rf"\b(?:{words})\b", text, re.IGNORECASE), better) for words, better in REPLACED.items())
+    return [f"{match[0]!r}: write {better!r}" for match, better in matches if match]

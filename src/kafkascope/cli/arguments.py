@@ -1,4 +1,4 @@
-"""What the Tab key offers for a message, a version, an error or a release; and the option that all commands have."""
+"""Completes messages, versions, errors and releases for the Tab key, and defines the option `--json`."""
 
 import click
 
@@ -6,7 +6,7 @@ from kafkascope.errors import UsageError
 
 
 def complete_message(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
-    """Messages, then their versions once a colon stands there."""
+    """Messages, then their versions after a colon."""
     from kafkascope.schema.catalog import index, message
     from kafkascope.schema.names import find, find_api
 

@@ -1,4 +1,4 @@
-"""The command line's door: arguments in, one command run, its exit code out; every error is one line on stderr."""
+"""Runs the command that the arguments name and returns its exit code; every error is one line on stderr."""
 
 import gc
 import io
@@ -13,11 +13,21 @@ from kafkascope.errors import KafkascopeError
 
 # Each is a module of `cli/commands`, or of `cli/commands/reference`. Only the one that runs is loaded.
 REFERENCE = "apis show diff changelog errors error example vectors catalog".split()
-COMMANDS = [
-    *"apis show diff changelog errors error decode encode example read".split(),
-    *"call groups describe check observe probe".split(),
-    *"ingest marts report lake serve site vectors catalog doctor".split(),
-]
+GROUPS = {
+    "Look it up": "apis show diff changelog errors error".split(),
+    "Bytes in hand": "decode encode example".split(),
+    "Recordings": "read ingest marts report lake".split(),
+    "Live clusters": "call groups describe check observe probe".split(),
+    "In a browser": "serve site".split(),
+    "For other programs": "catalog vectors".split(),
+    "This machine": "doctor completion".split(),
+}
+COMMANDS = [command for group in GROUPS.values() for command in group]
+EXAMPLES = {
+    "kafkascope show ShareFetchRequest:2": "every field and byte of a request",
+    "kafkascope read night.pcap --stats": "which calls, how fast, what errors",
+    "kafkascope check localhost:9092": "is the cluster healthy, in one line",
+}
 INTERRUPTED = 130
 # What click's completion scripts set when Tab is pressed.
 COMPLETING = "_KAFKASCOPE_COMPLETE"
@@ -37,6 +47,16 @@ class Commands(click.Group):
         command = import_module(f"kafkascope.cli.commands.{module}").run
         return command if isinstance(command, click.Command) else None
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Each command once, by what it's for."""
+        column = max(map(len, COMMANDS))
+        for group, names in GROUPS.items():
+            with formatter.section(group):
+                commands = [(name.ljust(column), self.get_command(ctx, name)) for name in names]
+                formatter.write_dl([(name, command.get_short_help_str(99)) for name, command in commands if command])
+        with formatter.section("Examples"):
+            formatter.write_dl(list(EXAMPLES.items()), col_max=40)
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
@@ -52,17 +72,9 @@ class Commands(click.Group):
 @click.group(cls=Commands, context_settings=SETTINGS)
 @click.version_option(__version__, "--version", message="kafkascope %(version)s")
 def commands() -> None:
-    """The Kafka wire, readable.
+    """Reads, decodes and explains the Kafka protocol: a reference, a codec, traffic analysis.
 
-    \b
-    Look it up:          apis, show, diff, changelog, errors, error
-    Bytes in hand:       decode, encode, example
-    Live clusters:       call, groups, describe, check, observe, probe
-    Recordings:          read
-    The pipeline:        ingest, marts, report, lake
-    In a browser:        serve, site
-    For other programs:  catalog, vectors
-    This machine:        doctor
+    `kafkascope COMMAND --help` describes a command.
     """
 
 
@@ -102,7 +114,7 @@ def main(arguments: list[str]) -> int:
         sys.stdout.flush()
         return code
     except click.UsageError as error:
-        where = error.ctx.command_path if error.ctx else _asked(arguments)
+        where = error.ctx.command_path if error.ctx else _command_path(arguments)
         return _fail(f"{where}: {error.format_message()} (see {where} --help)", 2)
     except KafkascopeError as error:
         return _fail(f"kafkascope: {error}", error.exit_code)
@@ -133,7 +145,7 @@ def _answer(arguments: list[str]) -> int:
         return 0
 
 
-def _asked(arguments: list[str]) -> str:
+def _command_path(arguments: list[str]) -> str:
     """The command that an option without its value belongs to: click's error does not say."""
     return f"kafkascope {arguments[0]}" if arguments[:1] and arguments[0] in COMMANDS else "kafkascope"
 
@@ -145,7 +157,8 @@ def _drop_output() -> None:
 
 
 def _fail(message: str, code: int) -> int:
-    from kafkascope.cli.terminal import note, printable
+    from kafkascope.cli.terminal import note
+    from kafkascope.formatting import printable
 
     note(printable(" ".join(message.split())))
     return code

@@ -1,9 +1,14 @@
-"""JSON for other programs; a terminal that shows it is not steered by what is in it."""
+"""Prints JSON for other programs, with everything escaped that would steer a terminal."""
 
 import json
 import re
 import sys
+from collections.abc import Collection
+from dataclasses import fields, is_dataclass
+from datetime import datetime
 from typing import Any
+
+from kafkascope.times import iso
 
 # What a terminal takes for commands, line breaks or directions of text, and JSON itself does not escape; and halves of
 # letters, which no encoding has: file names that are no text hold them.
@@ -18,6 +23,19 @@ def json_text(value: Any, indent: int | None = None) -> str:
 
 def _escaped(letter: re.Match[str]) -> str:
     return f"\\u{ord(letter[0]):04x}"
+
+
+def plain(value: Any, hidden: Collection[str] = ()) -> Any:
+    """The form for JSON: dataclasses by field except the hidden ones, tuples as lists, times as ISO 8601."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {
+            field.name: plain(getattr(value, field.name), hidden) for field in fields(value) if field.name not in hidden
+        }
+    if isinstance(value, tuple | list):
+        return [plain(item, hidden) for item in value]
+    if isinstance(value, dict):
+        return {name: plain(item, hidden) for name, item in value.items()}
+    return iso(value) if isinstance(value, datetime) else value
 
 
 def print_json(value: Any) -> None:

@@ -1,18 +1,18 @@
-"""A report in, its short form for a terminal out: the verdict, what was found, and each part in a line."""
+"""Prints the short form of a report: the verdict, the findings, and one line for each part."""
 
 from collections.abc import Sequence
 from textwrap import wrap
 
 from kafkascope.cli.tables import table
 from kafkascope.cli.terminal import WIDEST_PROSE, heading, paint, prose, remark, width
-from kafkascope.cli.units import number, plural, size
+from kafkascope.formatting import count, number, printable, size
 from kafkascope.report.build import Report
 from kafkascope.report.html.icons import STATE_WORDS
 from kafkascope.report.page.quorum import quorum_line
 from kafkascope.report.summaries.quorum import Quorums
 from kafkascope.report.summaries.share import ShareGroupSummary
 from kafkascope.report.summaries.streams import StreamsGroupSummary
-from kafkascope.report.words import interval, lasting, printable, share
+from kafkascope.report.words import interval, lasting, share
 
 _MOST_FINDINGS = 10
 STYLES = {
@@ -29,7 +29,7 @@ def print_report(report: Report, written: Sequence[tuple[str, str, int]]) -> Non
     verdict = report.findings.verdict
     print(paint(f"{_MARKS[verdict.state]} {STATE_WORDS[verdict.state]}", *STYLES[verdict.state]))
     prose(printable(verdict.sentence))
-    recorded = f"{plural(report.unread.recordings, 'recording')}, {plural(report.exchanges, 'exchange')}"
+    recorded = f"{count(report.unread.recordings, 'recording')}, {count(report.exchanges, 'exchange')}"
     times = f", {interval(report.first_at, report.last_at, 1_000_000)} UTC" if report.first_at is not None else ""
     remark(f"{printable(report.lake)}: {recorded}{times}")
     _findings(report)
@@ -38,8 +38,8 @@ def print_report(report: Report, written: Sequence[tuple[str, str, int]]) -> Non
     print(f"  {_unread(report)}")
     if written:
         print()
-        for what, file, count in written:
-            print(f"{what} written to {file} ({size(count)})")
+        for what, file, length in written:
+            print(f"{what} written to {file} ({size(length)})")
     else:
         remark("--html FILE writes the page with pictures and evidence.")
 
@@ -49,13 +49,11 @@ def _findings(report: Report) -> None:
     verdict = findings.verdict
     if not findings.shown:
         return
-    counts = (
-        f"{number(verdict.critical)} critical, {plural(verdict.warning, 'warning')}, {plural(verdict.info, 'note')}"
-    )
+    counts = f"{number(verdict.critical)} critical, {count(verdict.warning, 'warning')}, {count(verdict.info, 'note')}"
     heading(f"Findings: {counts}")
-    for one in findings.shown[:_MOST_FINDINGS]:
-        word = paint(f"{STATE_WORDS[one.severity].lower():<8}", *_SEVERITIES[one.severity])
-        lines = wrap(printable(one.summary), min(width(), WIDEST_PROSE) - 12, break_on_hyphens=False)
+    for finding in findings.shown[:_MOST_FINDINGS]:
+        word = paint(f"{STATE_WORDS[finding.severity].lower():<8}", *_SEVERITIES[finding.severity])
+        lines = wrap(printable(finding.summary), min(width(), WIDEST_PROSE) - 12, break_on_hyphens=False)
         print(f"  {word}  {(chr(10) + ' ' * 12).join(lines)}")
     rest = len(findings.shown) - _MOST_FINDINGS + findings.left_out
     if rest > 0:
@@ -63,15 +61,15 @@ def _findings(report: Report) -> None:
 
 
 def _groups(report: Report) -> None:
-    for title, groups, count in (
-        ("Share groups", [(one.group_id, _share(one)) for one in report.share.shown], report.share.count),
-        ("Streams groups", [(one.group_id, _streams(one)) for one in report.streams.shown], report.streams.count),
+    for title, groups, total in (
+        ("Share groups", [(group.group_id, _share(group)) for group in report.share.shown], report.share.count),
+        ("Streams groups", [(group.group_id, _streams(group)) for group in report.streams.shown], report.streams.count),
     ):
         if groups:
             heading(title)
             table([(printable(name), words) for name, words in groups])
-            if count > len(groups):
-                remark(f"and {number(count - len(groups))} more in less trouble", "  ")
+            if total > len(groups):
+                remark(f"and {number(total - len(groups))} more in less trouble", "  ")
     _quorums(report.quorums)
 
 
@@ -82,16 +80,20 @@ def _quorums(quorums: Quorums) -> None:
     if len(quorums.shown) == 1:
         prose(quorum_line(quorums.shown[0]), "  ")
     else:
-        table([(printable(one.cluster_id or "not known"), quorum_line(one)) for one in quorums.shown])
+        table([(printable(quorum.cluster_id or "not known"), quorum_line(quorum)) for quorum in quorums.shown])
     if quorums.left_out:
         remark(f"and {number(quorums.left_out)} more in less trouble", "  ")
 
 
 def _share(group: ShareGroupSummary) -> str:
-    words = [f"{plural(group.acquired, 'record')} acquired", f"{number(group.redelivered)} again"]
-    for outcome, told in (("lock_expired", "lock expired"), ("disconnected", "disconnected"), ("rejected", "rejected")):
+    words = [f"{count(group.acquired, 'record')} acquired", f"{number(group.redelivered)} again"]
+    for outcome, label in (
+        ("lock_expired", "lock expired"),
+        ("disconnected", "disconnected"),
+        ("rejected", "rejected"),
+    ):
         if group.outcomes.get(outcome):
-            words.append(f"{number(group.outcomes[outcome])} {told}")
+            words.append(f"{number(group.outcomes[outcome])} {label}")
     words += [f"{number(group.archived)} given up"] if group.archived else []
     words += [f"lag {number(group.health.lag)}"] if group.health.lag is not None else []
     return ", ".join(words)
@@ -99,15 +101,15 @@ def _share(group: ShareGroupSummary) -> str:
 
 def _streams(group: StreamsGroupSummary) -> str:
     totals = group.totals
-    words = [plural(totals.tasks, "task"), plural(totals.moves, "move")]
+    words = [count(totals.tasks, "task"), count(totals.moves, "move")]
     words += [f"longest pause {lasting(1000 * totals.pause_max_ms)}"] if totals.pause_max_ms else []
     words += [f"unheld {lasting(1000 * totals.unheld_ms)} of all tasks together"] if totals.unheld_ms else []
-    words += [f"{plural(totals.lost, 'member')} lost"] if totals.lost else []
+    words += [f"{count(totals.lost, 'member')} lost"] if totals.lost else []
     return ", ".join(words)
 
 
 def _unread(report: Report) -> str:
     total = report.unread.total
-    lost = f"{size(total.lost_bytes)} lost at {plural(total.lost_places, 'place')}"
-    quarantined = f"{plural(total.quarantined, 'frame')} in quarantine"
+    lost = f"{size(total.lost_bytes)} lost at {count(total.lost_places, 'place')}"
+    quarantined = f"{count(total.quarantined, 'frame')} in quarantine"
     return f"{lost}, {share(total.tls_bytes, total.tcp_bytes)} TLS, {quarantined}"

@@ -6,12 +6,12 @@ import signal
 import socket
 import sys
 import webbrowser
-from importlib.util import find_spec
 
-from kafkascope.errors import InputError, NotFoundError, ReachError, UsageError
+from kafkascope.errors import InputError, NotFoundError, ReachError
 from kafkascope.explorer.server.app import create
 from kafkascope.explorer.server.guard import is_loopback
 from kafkascope.explorer.server.run import run
+from kafkascope.extras import need_extras
 
 
 def serve(host: str, port: int, lake: str | None, *, browser: bool, as_json: bool) -> int:
@@ -26,8 +26,8 @@ def serve(host: str, port: int, lake: str | None, *, browser: bool, as_json: boo
     port = listening.getsockname()[1]
     address = f"http://{_shown(host)}:{port}/"
     # One line, so that a program can wait for it.
-    told = json.dumps({"address": address, "host": host, "port": port, "lake": lake})
-    print(told if as_json else f"{address}  (Ctrl-C ends it)", flush=True)
+    announcement = json.dumps({"address": address, "host": host, "port": port, "lake": lake})
+    print(announcement if as_json else f"{address}  (Ctrl-C ends it)", flush=True)
     if browser and has_browser():
         webbrowser.open(address)
     # uvicorn ends in good order, then hands the signal on to whoever had it before.
@@ -43,9 +43,7 @@ def serve(host: str, port: int, lake: str | None, *, browser: bool, as_json: boo
 
 def _check_lake(where: str) -> None:
     """Before anything listens: a lake that is not there is a mistake at the command line."""
-    missing = [name for name in ("deltalake", "numba", "pyarrow") if find_spec(name) is None]
-    if missing:
-        raise UsageError(f"serve --lake needs {' and '.join(missing)}: pip install 'kafkascope[explorer,lake]'")
+    need_extras("serve --lake", "explorer", "lake")
     from kafkascope.lake.home import open_lake
 
     try:

@@ -37,7 +37,7 @@ def colours() -> bool:
 
 
 def takes_commands(stream: TextIO) -> bool:
-    """Whether it is a terminal that paints, and clears a line, when told to."""
+    """Whether it is a terminal that supports colours and clearing a line."""
     return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
@@ -123,6 +123,13 @@ def wrap(text: str, room: int, *, keep_space: bool = False) -> list[str]:
     return lines
 
 
+def folded(line: str, stream: TextIO, room: int) -> list[str]:
+    """For a terminal the line in parts that fit, those after the first indented; elsewhere the line."""
+    if not stream.isatty():
+        return [line]
+    return textwrap.wrap(line, room, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
+
+
 @lru_cache(maxsize=4_096)
 def cells(text: str) -> int:
     """The columns that it takes: two for a letter of East Asia or an emoji, none for a mark on another letter."""
@@ -149,15 +156,6 @@ def cut(text: str, room: int) -> str:
         if room < 0:
             return text[:at]
     return text
-
-
-def plural(count: int, word: str) -> str:
-    return f"{count} {word}" if count == 1 else f"{count} {word}s"
-
-
-def printable(text: str) -> str:
-    """Names come from the wire: nothing in them may steer the terminal. As long as it was."""
-    return text if text.isprintable() else "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
 def note(text: str, end: str = "\n") -> None:

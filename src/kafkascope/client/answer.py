@@ -33,7 +33,7 @@ class Answer:
     correlation_id: int
     exact: bool
     reasons: tuple[str, ...]
-    # Which connection it was: our end, empty where the socket does not tell, and when it was made.
+    # Which connection it was: our end, empty where the socket doesn't know it, and when it was made.
     client_address: str = ""
     connected_at: int = 0
     # Bytes of memory that it takes, at the most; and rows of a list of brokers that were left out.

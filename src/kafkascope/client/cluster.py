@@ -30,6 +30,7 @@ from kafkascope.client.transport.dialling import UnreachableError
 from kafkascope.client.transport.negotiate import Ranges, choose_version
 from kafkascope.client.writes import READS
 from kafkascope.errors import DecodeError, NotFoundError, ReachError, RefusedError, UsageError
+from kafkascope.formatting import first_names
 from kafkascope.limits import MAX_BROKERS, MAX_RESPONSE_MEMORY_BYTES
 from kafkascope.schema.errors.error_codes import error_name
 from kafkascope.schema.names import clip
@@ -338,10 +339,10 @@ class Cluster:
             await self._refresh_once(deadline)
         broker = self._metadata.brokers.get(node)
         if broker is None:
-            there = _node_list(sorted(self._metadata.brokers))
+            nodes = _node_list(sorted(self._metadata.brokers))
             if node not in self._metadata.seen:
-                raise NotFoundError(f"no node {node} in this cluster; there are {there}")
-            raise UnreachableError(f"node {node} is gone from the cluster (nodes {there} are there)")
+                raise NotFoundError(f"no node {node} in this cluster; there are {nodes}")
+            raise UnreachableError(f"node {node} is gone from the cluster (nodes {nodes} are there)")
         try:
             return await self._pool.get(broker.address, deadline, apart=apart)
         except (UnreachableError, LostError) as error:
@@ -469,8 +470,7 @@ class Cluster:
 
 
 def _node_list(nodes: list[int]) -> str:
-    unnamed = f" and {len(nodes) - _FEW_NODES:,} more" if len(nodes) > _FEW_NODES else ""
-    return ", ".join(map(str, nodes[:_FEW_NODES])) + unnamed
+    return first_names(list(map(str, nodes)), _FEW_NODES)
 
 
 def _metadata_request(topic: Topic, version: int) -> dict[str, Any]:

@@ -32,7 +32,7 @@ def _is_topic_name(field: LayoutField) -> bool:
 
 
 def with_placeholders(api: str, version: int, content: Any) -> tuple[Any, dict[UUID, str]]:
-    """The JSON with stand-ins for names where ids belong, and which name each stands for."""
+    """The JSON with stand-ins for names where ids belong, and the name that each replaces."""
     placeholders: dict[UUID, str] = {}
     return _with_placeholders(layout(f"{api}Request", version).fields, content, placeholders), placeholders
 
@@ -79,7 +79,7 @@ def _as_id(text: str) -> UUID | None:
 
 
 def ids_for_names(api: str, version: int, value: Mapping[str, Any]) -> dict[str, UUID]:
-    """Texts of a request that stand where names belong and look like ids."""
+    """Texts of a request in place of names and look like ids."""
     return {
         text: topic_id
         for field, content in _walk(layout(f"{api}Request", version).fields, value)
@@ -183,6 +183,6 @@ async def _metadata(cluster: "Cluster", topics: list[dict[str, Any]] | None) -> 
 async def _near(cluster: "Cluster", name: str) -> str:
     from difflib import get_close_matches
 
-    there = [topic["name"] for topic in await _metadata(cluster, None) if topic["name"]]
-    near = get_close_matches(name, there, n=2, cutoff=0.6)
+    topics = [topic["name"] for topic in await _metadata(cluster, None) if topic["name"]]
+    near = get_close_matches(name, topics, n=2, cutoff=0.6)
     return f"; did you mean {' or '.join(near)}?" if near else ", or this user may not see it"

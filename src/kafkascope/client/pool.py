@@ -74,7 +74,7 @@ class ConnectionPool:
         raise (ReachError if deadline.passed() else UnreachableError)(f"{errors[0]}{unnamed}")
 
     async def close(self) -> None:
-        """For good: whoever asks for a connection afterwards is told."""
+        """For good: whoever asks for a connection afterwards gets this error."""
         self._closed = True
         opening = [*self._opening]
         for task in opening:

@@ -3,19 +3,14 @@
 from pathlib import Path
 
 from kafkascope.client.settings import Secret
+from kafkascope.client.small_file import read_small
 from kafkascope.errors import InputError
 from kafkascope.limits import MAX_SECRET_BYTES
 
 
 def read_secret(path: Path) -> Secret:
     """The line end that editors put behind a secret is no part of it."""
-    try:
-        with path.open("rb") as file:
-            content = file.read(MAX_SECRET_BYTES + 1)
-    except OSError as error:
-        raise InputError(f"{path}: {(error.strerror or str(error)).lower()}") from None
-    if len(content) > MAX_SECRET_BYTES:
-        raise InputError(f"{path} is larger than {MAX_SECRET_BYTES} bytes; a secret is one line")
+    content = read_small(path, MAX_SECRET_BYTES, "a secret is one line")
     try:
         # what Windows editors put in front is no part of it either
         text = content.decode("utf-8-sig")

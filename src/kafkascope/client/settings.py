@@ -114,7 +114,7 @@ class Settings:
 def parse_address(text: str, default_port: int = _DEFAULT_PORT) -> Address:
     """`host:9092`, `host`, `[::1]:9092`, `SSL://host:9093`."""
     if "@" in text:
-        # what stands in front of it may be a password
+        # what comes before it may be a password
         raise UsageError("an address has no user in it, and this has an @; say HOST:PORT, and who you are by SASL")
     match = _ADDRESS.fullmatch(text.strip())
     host = match and (match["six"] or match["host"])
@@ -131,7 +131,7 @@ def parse_address(text: str, default_port: int = _DEFAULT_PORT) -> Address:
 
 
 def parse_addresses(text: str, origin: str | None = None) -> tuple[Address, ...]:
-    """Several, with commas between; each once. What was read at an `origin` is told by that and never shown: a line
+    """Several, with commas between; each once. What was read at an `origin` is named by that and never shown: a line
     that ran into the next one may hold a password."""
     addresses: dict[Address, None] = {}
     for number, part in enumerate((part for part in text.split(",") if part.strip()), 1):

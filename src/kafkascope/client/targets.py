@@ -67,7 +67,7 @@ Target = AnyBroker | Node | Leader | Coordinator | Controller
 
 
 def parse_target(text: str) -> Target:
-    """What stands behind `--to`."""
+    """The value of `--to`."""
     kind, _, argument = text.strip().partition(":")
     kind = kind.lower()
     if kind == "any" and not argument:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from kafkascope.codec.json_form import uuid_text
+from kafkascope.formatting import first_names
 
 if TYPE_CHECKING:
     from kafkascope.client.cluster import Cluster
@@ -110,7 +111,7 @@ INTERNAL: dict[str, tuple[str, str]] = {
 # KafkaApis creates the coordinator's topic when it is first asked where it lies.
 COORDINATOR_TOPICS = {0: "__consumer_offsets", 1: "__transaction_state", 2: "__share_group_state"}
 
-# The first version of Metadata that can be told to create nothing (KIP-4).
+# The first version of Metadata with a flag to create nothing (KIP-4).
 _METADATA, _CREATES_NOTHING = 3, 4
 
 _CLASSES: dict[str, tuple[str, str, str]] = {
@@ -137,7 +138,7 @@ class Effect:
 
     @property
     def changes(self) -> bool:
-        """Whether it needs `--write`, as far as the request tells."""
+        """Whether it needs `--write`, as far as the request shows."""
         return self.kind != "reads"
 
     @property
@@ -168,7 +169,7 @@ def _reading(api: str, version: int, value: Mapping[str, Any]) -> Effect:
     match api:
         case "Metadata":
             named = [topic["name"] for topic in value.get("topics") or () if topic.get("name")]
-            # before version 4 nothing could be said against it
+            # before version 4 there was no flag against it
             if named and (version < _CREATES_NOTHING or value.get("allowAutoTopicCreation", True)):
                 does = _phrase("create topics that do not exist, where brokers may do so by themselves", named)
                 return Effect(api, "writes", does)
@@ -208,8 +209,7 @@ def _names(value: Any, path: list[str], topics: Mapping[UUID, str]) -> Iterator[
 def _phrase(does: str, names: list[str]) -> str:
     if not names:
         return does
-    unnamed = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-    return f"{does}: {', '.join(names[:_MOST_NAMES])}{unnamed}"
+    return f"{does}: {first_names(names, _MOST_NAMES)}"
 
 
 async def has_topic(cluster: "Cluster", name: str) -> bool:

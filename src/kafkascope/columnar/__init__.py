@@ -1,9 +1,5 @@
 """Many frames into Arrow columns. Needs the `columns` extra; without it importing this says so in one line."""
 
-from importlib.util import find_spec
+from kafkascope.extras import need_extras
 
-from kafkascope.errors import UsageError
-
-_MISSING = [name for name in ("numba", "pyarrow") if find_spec(name) is None]
-if _MISSING:
-    raise UsageError(f"columns need {' and '.join(_MISSING)}: pip install 'kafkascope[columns]'")
+need_extras("kafkascope.columnar", "columns")

@@ -1,4 +1,4 @@
-"""A Delta table in, the files that its log names out, each with what the log says of it."""
+"""Lists the files that the log of a Delta table names, each with what the log says of it."""
 
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
@@ -48,11 +48,11 @@ def active_files(table: DeltaTable, time: str | None = None, otherwise: str | No
     """A log that names a file outside of its table's folder is refused: nobody's lake leads a reader elsewhere. The
     times of rows without `time` are those in `otherwise`."""
     with readable(table.table_uri):
-        found = pa.table(table.get_add_actions(flatten=True))
+        adds = pa.table(table.get_add_actions(flatten=True))
 
     def column(name: str) -> list[object]:
         try:
-            return found.column(name).to_pylist() if name in found.column_names else [None] * len(found)
+            return adds.column(name).to_pylist() if name in adds.column_names else [None] * len(adds)
         except (OverflowError, ValueError):
             raise InputError(f"{table.table_uri}: its log has a {name} that no calendar has") from None
 

@@ -1,4 +1,4 @@
-"""Names of a lake's files: a reader sees in them whose rows they hold, without opening them."""
+"""Builds and parses the names of a lake's files: a reader sees in them whose rows they hold, without opening them."""
 
 # Names begin with this and the ingest.
 INGEST_PREFIX = "ingest-"

@@ -1,5 +1,5 @@
-"""Where a lake is and whether it is one of ours: a folder with a small file that says its format, and a table a folder
-beside it."""
+"""Finds a lake and checks that it is one: a folder with a small file that names its format, and a folder for each
+table."""
 
 import json
 import os
@@ -39,14 +39,14 @@ class Lake:
 
     @property
     def storage_options(self) -> dict[str, str]:
-        """What `deltalake` wants told; the rest it reads from the environment as `pyarrow.fs` does."""
+        """The options that `deltalake` needs; the rest it reads from the environment as `pyarrow.fs` does."""
         if not self.uri.startswith("s3://"):
             return {}
         # A commit is a put that fails where the object is there (`If-None-Match`): of two at once one looks again.
-        told = {"aws_conditional_put": "etag"}
+        options = {"aws_conditional_put": "etag"}
         if os.environ.get("AWS_ENDPOINT_URL_S3", os.environ.get("AWS_ENDPOINT_URL", "")).startswith("http://"):
-            told["allow_http"] = "true"
-        return told
+            options["allow_http"] = "true"
+        return options
 
     def table(self, name: str) -> Place:
         return inside(self.place, name)
@@ -62,10 +62,10 @@ class Lake:
 
 def _lake_place(uri: str | os.PathLike[str]) -> Place:
     place = place_of(uri)
-    found = _TAKEN_OTHERWISE.search(place.uri)
-    if found:
+    match = _TAKEN_OTHERWISE.search(place.uri)
+    if match:
         raise UsageError(
-            f"{place.uri}: a lake cannot have {found[0]!r} in its name: Delta or Spark take it for something else"
+            f"{place.uri}: a lake cannot have {match[0]!r} in its name: Delta or Spark take it for something else"
         )
     return place
 
@@ -95,8 +95,8 @@ def find_lake(uri: str | os.PathLike[str]) -> Lake:
         if not place.exists():
             raise NotFoundError(f"{place.uri}: there is no lake here; `kafkascope ingest FILE… --lake` makes one")
         raise InputError(f"{place.uri}: this is not a lake of kafkascope's (it has no {SIGN})")
-    said = sign.read_json()
-    known, id_ = said.get("format"), said.get("id")
+    value = sign.read_json()
+    known, id_ = value.get("format"), value.get("id")
     if type(known) is not int or known < 1 or not isinstance(id_, str):
         raise InputError(f"{sign.uri}: this does not say what a lake says of itself; is it another program's?")
     if known > LAKE_FORMAT:

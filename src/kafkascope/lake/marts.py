@@ -1,4 +1,4 @@
-"""The marts by name: the columns that the rows of `health/` and the questions about APIs become."""
+"""Declares the marts by name: the columns that the rows of `health/` and the questions about APIs become."""
 
 import dataclasses
 from typing import Any, get_type_hints
@@ -24,7 +24,7 @@ def schema_of(row: type) -> pa.Schema:
 
 
 def _type(name: str, hint: Any) -> pa.DataType:
-    inside = [one for one in getattr(hint, "__args__", ()) if one not in (type(None), Ellipsis)]
+    inside = [type_ for type_ in getattr(hint, "__args__", ()) if type_ not in (type(None), Ellipsis)]
     origin = getattr(hint, "__origin__", None)
     if origin in (tuple, list):
         return pa.list_(_TYPES[inside[0]])

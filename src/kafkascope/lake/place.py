@@ -1,5 +1,5 @@
-"""A path or URI in, the filesystem that serves it and the path there out; local disks, HDFS, S3 and the other object
-stores that `pyarrow.fs` knows. Their settings come from the environment, as their own tools read them."""
+"""Resolves a path or URI to the filesystem that serves it: local disks, HDFS, S3 and the other object stores that
+`pyarrow.fs` knows. Their settings come from the environment, as their own tools read them."""
 
 import json
 import os
@@ -60,7 +60,7 @@ class Place:
                 infos = self.filesystem.get_file_info(selector)
                 listed += infos
                 if deep and not recursive:
-                    folders += [one.path for one in infos if _is_folder(one) and not os.path.islink(one.path)]
+                    folders += [info.path for info in infos if _is_folder(info) and not os.path.islink(info.path)]
         return listed
 
     def read(self) -> bytes:
@@ -133,7 +133,7 @@ def _is_folder(info: fs.FileInfo) -> bool:
 
 
 class filesystem_errors:  # noqa: N801
-    """What the filesystem says, said as one line that names the place."""
+    """Turns errors of the filesystem into one line that names the place."""
 
     def __init__(self, uri: str) -> None:
         self._uri = uri
@@ -167,8 +167,8 @@ def reason(error: BaseException) -> str:
     if isinstance(error, PermissionError):
         return "no permission"
     text = _STACK.sub("", _COLOURS.sub("", str(error)))
-    found = _SYSTEM_ERROR.search(text)
-    number = getattr(error, "errno", None) or (int(next(filter(None, found.groups()))) if found else None)
+    match = _SYSTEM_ERROR.search(text)
+    number = getattr(error, "errno", None) or (int(next(filter(None, match.groups()))) if match else None)
     if number:
         return "no permission" if number == 13 else os.strerror(number).lower()
     return " ".join(text.split()).replace(" ↳ ", ": ") or type(error).__name__
@@ -206,9 +206,9 @@ def place_of(uri: str | os.PathLike[str]) -> Place:
         raise UsageError(f"{scheme}://…: a URI stands in tables and logs, so it holds no password; use the environment")
     try:
         # Keys may hold what a URI may not, as globs and blanks.
-        found, path = fs.FileSystem.from_uri(f"{scheme}://{authority}")
+        filesystem, path = fs.FileSystem.from_uri(f"{scheme}://{authority}")
     except (ArrowInvalid, OSError) as error:
         raise UsageError(
             f"{text}: cannot be opened ({reason(error)}); a path, or a URI with file, hdfs, s3, gs or abfs"
         ) from None
-    return Place(found, f"{path.rstrip('/')}/{below}" if slash else path, text)
+    return Place(filesystem, f"{path.rstrip('/')}/{below}" if slash else path, text)

@@ -1,5 +1,5 @@
-"""Columns as the decoder gives them in, columns that Delta and Spark can hold out: uuids become Kafka's text form,
-unsigned numbers the next wider signed ones. Nesting and nulls stay."""
+"""Converts decoded columns to types that Delta and Spark can hold: uuids become Kafka's text form, unsigned numbers the
+next wider signed ones. Nesting and nulls stay."""
 
 from functools import cache
 
@@ -13,21 +13,21 @@ _SIGNED = {pa.uint16(): pa.int32(), pa.uint32(): pa.int64()}
 
 
 @cache
-def lake_type(given: pa.DataType) -> pa.DataType:
-    """The type under which a column stands in the lake."""
-    if given == UUID_TYPE:
+def lake_type(type_: pa.DataType) -> pa.DataType:
+    """The type that a column has in the lake."""
+    if type_ == UUID_TYPE:
         return pa.string()
-    if given in _SIGNED:
-        return _SIGNED[given]
-    if pa.types.is_list(given):
-        return pa.list_(lake_type(given.value_type))
-    if pa.types.is_struct(given):
-        return pa.struct([pa.field(field.name, lake_type(field.type)) for field in given])
-    return given
+    if type_ in _SIGNED:
+        return _SIGNED[type_]
+    if pa.types.is_list(type_):
+        return pa.list_(lake_type(type_.value_type))
+    if pa.types.is_struct(type_):
+        return pa.struct([pa.field(field.name, lake_type(field.type)) for field in type_])
+    return type_
 
 
-def lake_schema(given: pa.Schema) -> pa.Schema:
-    return pa.schema([pa.field(field.name, lake_type(field.type)) for field in given])
+def lake_schema(schema: pa.Schema) -> pa.Schema:
+    return pa.schema([pa.field(field.name, lake_type(field.type)) for field in schema])
 
 
 def to_lake(table: pa.Table) -> pa.Table:
@@ -47,20 +47,20 @@ def _whole(array: pa.Array) -> pa.Array:
 
 
 def _array(array: pa.Array) -> pa.Array:
-    wanted = lake_type(array.type)
-    if wanted == array.type:
+    stored = lake_type(array.type)
+    if stored == array.type:
         return array
     if array.type == UUID_TYPE:
         return _uuids(array)
     if array.type in _SIGNED:
-        return array.cast(wanted)
+        return array.cast(stored)
     buffers = array.buffers()
     if pa.types.is_list(array.type):
         return pa.Array.from_buffers(
-            wanted, len(array), buffers[:2], array.null_count, children=[_array(_whole(array.values))]
+            stored, len(array), buffers[:2], array.null_count, children=[_array(_whole(array.values))]
         )
     children = [_array(_whole(array.field(index))) for index in range(array.type.num_fields)]
-    return pa.Array.from_buffers(wanted, len(array), buffers[:1], array.null_count, children=children)
+    return pa.Array.from_buffers(stored, len(array), buffers[:1], array.null_count, children=children)
 
 
 def _uuids(array: pa.Array) -> pa.Array:

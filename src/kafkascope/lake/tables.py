@@ -1,4 +1,4 @@
-"""The tables of the lake by name: their columns, the column that their date is of."""
+"""Declares the tables of the lake by name: their columns, and the column that their date comes from."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -171,9 +171,9 @@ def message_of(name: str) -> str | None:
 
 
 def table_named(name: str, *, contents: bool = False) -> LakeTable:
-    found = _fixed().get(name)
-    if found is not None:
-        return found
+    table = _fixed().get(name)
+    if table is not None:
+        return table
     message = message_of(name)
     if message is None:
         raise NotFoundError(f"no table of the lake is called {name}")

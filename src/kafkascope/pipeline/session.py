@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafkascope.errors import UsageError
+from kafkascope.extras import need_extras
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -93,12 +94,10 @@ def _java_home(java: str) -> Iterator[None]:
 
 
 def local_session(cores: int | None = None, *, memory: str = "1g", log: str | None = None) -> "SparkSession":
-    """`local[*]`, or as many cores as said. What Spark has to say goes to the file `log`, if there is one."""
+    """`local[*]`, or `cores` of them. Spark's output goes to the file `log`, if there is one."""
     java = find_java()
-    try:
-        from pyspark.sql import SparkSession
-    except ImportError:
-        raise UsageError("the pipeline needs Spark: pip install 'kafkascope[spark]'") from None
+    need_extras("the pipeline", "spark")
+    from pyspark.sql import SparkSession
 
     # Both would make it another session than this one.
     for name in ("SPARK_REMOTE", "SPARK_HOME"):

@@ -17,12 +17,12 @@ from kafkascope.lake.place import filesystem_errors, place_of
 from kafkascope.lake.read.former_names import former_names
 from kafkascope.lake.read.topic_names import TOPICS, topic_arrays
 from kafkascope.lake.read.visible_rows import (
-    as_of_now,
     is_visible,
     known_names,
     known_table,
     must_filter,
-    table_as_found,
+    open_as_of_now,
+    table_as_stored,
 )
 from kafkascope.lake.tables import DATE, INGEST_ID, LakeTable, message_of
 from kafkascope.pipeline.topic_names import topic_names, with_topic_names
@@ -45,11 +45,11 @@ def read_opened(
     *,
     narrow: Callable[[pa.Schema], pa.Schema] = lambda schema: schema,
 ) -> "DataFrame":
-    """A table as it was opened with these visible names (`as_of_now`). `narrow` leaves out columns that are not to be
-    read, nested ones too, but not `ingest_id`."""
+    """A table as it was opened with these visible names (`open_as_of_now`). `narrow` leaves out columns that are not
+    to be read, nested ones too, but not `ingest_id`."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    table = known_table(name) if opened is None else table_as_found(name, opened)
+    table = known_table(name) if opened is None else table_as_stored(name, opened)
     table = replace(table, schema=narrow(table.schema))
     files = [] if opened is None else [file for file in active_files(opened) if is_visible(name, file, names)]
     paths = [file.path for file in files]
@@ -64,21 +64,21 @@ def read_opened(
 
 
 def read_table(spark: "SparkSession", lake: Lake, name: str) -> "DataFrame":
-    tables, names = as_of_now(lake, [name])
+    tables, names = open_as_of_now(lake, [name])
     return read_opened(spark, lake, name, tables.get(name), names)
 
 
 def register_views(spark: "SparkSession", lake: Lake) -> list[str]:
     """Temporary views of all tables by their names, for SQL: visible rows, as of one moment. A table that the lake
     doesn't have yet is empty, so that a statement which works on one lake works on all."""
-    there = lake.tables()
-    tables, names = as_of_now(lake, there)
-    every = sorted({*there, *known_names()})
+    present = lake.tables()
+    tables, names = open_as_of_now(lake, present)
+    every = sorted({*present, *known_names()})
     topics = topic_names(read_opened(spark, lake, TOPICS, tables[TOPICS], names)) if TOPICS in tables else None
     for name in every:
         rows = read_opened(spark, lake, name, tables.get(name), names)
         if topics is not None and name in tables and message_of(name):
-            rows = with_topic_names(rows, topic_arrays(table_as_found(name, tables[name]).schema), topics)
+            rows = with_topic_names(rows, topic_arrays(table_as_stored(name, tables[name]).schema), topics)
         for column, former in former_names(name).items():
             rows = rows.withColumn(former, rows[column])
         rows.createOrReplaceTempView(name)
@@ -95,7 +95,7 @@ def _by_the_jvm(spark: "SparkSession", lake: Lake, table: LakeTable, paths: list
     reader = spark.read.schema(from_arrow_schema(table.schema)).option("basePath", base)
     try:
         rows = reader.parquet(*[f"{base}/{path}" for path in paths])
-        # Over Spark Connect a mistake is told only when it is asked for.
+        # Over Spark Connect an error shows only when its result is asked for.
         assert rows.schema
     except Exception as error:
         if isinstance(error, PySparkException) or type(error).__module__.startswith("py4j"):

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from kafkascope import __version__
 from kafkascope.errors import InputError, UsageError
+from kafkascope.formatting import first_names
 from kafkascope.lake.home import Lake
 from kafkascope.report.summaries.apis import ApiSummary, apis_in
 from kafkascope.report.summaries.clients import Clients, clients_in
@@ -73,6 +74,5 @@ def _check(scope: Scope, group_ids: set[str]) -> None:
     for pattern in scope.groups:
         if not Scope((pattern,)).chosen(group_ids):
             names = sorted(group_ids)
-            more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-            existing = f"there are {', '.join(names[:_MOST_NAMED])}{more}" if names else "it has none"
+            existing = f"there are {first_names(names, _MOST_NAMED)}" if names else "it has none"
             raise UsageError(f"--group: no share or streams group of this lake is called {pattern}; {existing}")

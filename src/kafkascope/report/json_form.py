@@ -7,6 +7,7 @@ from dataclasses import fields, is_dataclass
 from importlib.resources import files
 from typing import Any
 
+from kafkascope import times
 from kafkascope.report.build import Report
 from kafkascope.report.words import iso
 
@@ -18,7 +19,7 @@ def report_json(report: Report) -> dict[str, Any]:
     return {
         "format": _FORMAT,
         "kafkascope": report.version,
-        "made_at": report.made_at.isoformat(timespec="seconds").replace("+00:00", "Z"),
+        "made_at": times.iso(report.made_at, "seconds"),
         "lake": report.lake,
         "scope": {
             "groups": list(report.scope.groups),

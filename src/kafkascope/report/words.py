@@ -1,24 +1,17 @@
-"""Formats numbers, sizes and UTC times for people."""
+"""Formats times, durations and numbers as the report has them, with a dash for what isn't known."""
 
-from datetime import UTC, datetime, timedelta
+from kafkascope import formatting, times
+from kafkascope.formatting import span
+from kafkascope.times import moment_of
 
-from kafkascope.health.findings.words import span
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 UNKNOWN_TEXT = "unknown"
-
-
-def moment_of(microseconds: int) -> datetime | None:
-    """None for what no calendar has."""
-    try:
-        return _EPOCH + timedelta(microseconds=microseconds)
-    except OverflowError:
-        return None
+# In a cell of a table.
+NOTHING = "–"
 
 
 def iso(microseconds: int | None) -> str | None:
     moment = None if microseconds is None else moment_of(microseconds)
-    return None if moment is None else moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
+    return None if moment is None else times.iso(moment)
 
 
 def day(microseconds: int) -> str:
@@ -56,39 +49,12 @@ def interval(first: int | None, last: int | None, unit_us: int = 1_000) -> str:
 def lasting(microseconds: int | None) -> str:
     """`87 µs`, `4.2 ms`, `3.3 s`."""
     if microseconds is None:
-        return "–"
+        return NOTHING
     if microseconds < 1_000:
         return f"{microseconds} µs" if microseconds else "0 s"
     if microseconds < 10_000:
         return f"{microseconds / 1000:.1f}".removesuffix(".0") + " ms"
     return span(microseconds / 1000)
-
-
-def size(count: int | None) -> str:
-    if count is None:
-        return "–"
-    if count < 1_000:
-        return f"{count} B"
-    value = float(count)
-    for unit in ("kB", "MB", "GB", "TB"):
-        value /= 1_000
-        if value < 999.5 or unit == "TB":
-            break
-    return f"{value:.{1 if value < 99.95 else 0}f} {unit}"
-
-
-def number(count: float | None) -> str:
-    return "–" if count is None else f"{count:,.0f}"
-
-
-def share(part: float, whole: float) -> str:
-    """`12 %`; never `0 %` of what is there."""
-    if not whole:
-        return "–"
-    if 0 < part / whole < 0.001:
-        return "< 0.1 %"
-    digits = 0 if part / whole >= 0.1 or not part else 1
-    return f"{100 * part / whole:.{digits}f} %"
 
 
 def shorten(text: str, letters: int) -> str:
@@ -99,6 +65,13 @@ def shorten(text: str, letters: int) -> str:
     return f"{text[:front]}…{text[len(text) - (letters - 1 - front) :]}"
 
 
-def printable(text: str) -> str:
-    """What a terminal or a page would obey rather than show is replaced."""
-    return text if text.isprintable() else "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+def size(length: int | None) -> str:
+    return formatting.size(length, NOTHING)
+
+
+def number(value: float | None) -> str:
+    return formatting.number(value, NOTHING)
+
+
+def share(part: float, whole: float) -> str:
+    return formatting.percent(part / whole) if whole else NOTHING

@@ -131,7 +131,7 @@ def test_forms_of_a_good_answer(answer: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"),
+    ("answer", "message"),
     [
         (b"", "no whole HTTP answer"),
         (b"SSH-2.0\r\n\r\n", "no whole HTTP answer"),
@@ -151,8 +151,8 @@ def test_forms_of_a_good_answer(answer: bytes) -> None:
         ),
     ],
 )
-def test_every_bad_answer_is_one_line_without_the_secret(answer: bytes, told: str) -> None:
-    with endpoint(saying(answer)) as url, pytest.raises(KafkascopeError, match=told) as caught:
+def test_every_bad_answer_is_one_line_without_the_secret(answer: bytes, message: str) -> None:
+    with endpoint(saying(answer)) as url, pytest.raises(KafkascopeError, match=message) as caught:
         get(asking(url))
     assert "topsecret" not in str(caught.value) and "\n" not in str(caught.value)
 
@@ -221,9 +221,9 @@ def test_an_endpoint_that_says_nothing_is_blamed_and_not_the_broker() -> None:
 
     with endpoint(_hold) as url, pytest.raises(ReachError) as caught:
         play(script, use, nodes=1, sasl=asking(url), connect_timeout=0.5)
-    told = str(caught.value)
-    assert f"no token from {url.partition('?')[0]} within 0.5 s; is the token endpoint up" in told
-    assert "broker" not in told and "topsecret" not in told
+    message = str(caught.value)
+    assert f"no token from {url.partition('?')[0]} within 0.5 s; is the token endpoint up" in message
+    assert "broker" not in message and "topsecret" not in message
 
 
 def test_an_endpoint_without_tls_is_told_with_its_own_remedy() -> None:
@@ -235,8 +235,8 @@ def test_an_endpoint_without_tls_is_told_with_its_own_remedy() -> None:
 def test_an_endpoint_that_is_not_there_is_named() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-    said = f"http://127.0.0.1:{port}/token: the token endpoint is not reached: connection refused$"
-    with pytest.raises(ReachError, match=said):
+    message = f"http://127.0.0.1:{port}/token: the token endpoint is not reached: connection refused$"
+    with pytest.raises(ReachError, match=message):
         get(asking(f"http://127.0.0.1:{port}/token"))
 
 

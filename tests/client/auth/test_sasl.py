@@ -34,8 +34,8 @@ def topics(addresses: str, sasl: Sasl | None, tls: Tls | None = None) -> list[in
 
     async def ask() -> list[int]:
         async with connect(Settings(parse_addresses(addresses), sasl=sasl, tls=tls)) as cluster:
-            asked = {"topics": [{"name": "probe", "numPartitions": 1, "replicationFactor": 1}], "validateOnly": True}
-            answer = await cluster.call("CreateTopics", asked)
+            request = {"topics": [{"name": "probe", "numPartitions": 1, "replicationFactor": 1}], "validateOnly": True}
+            answer = await cluster.call("CreateTopics", request)
             return [row["errorCode"] for row in answer.value["topics"]]
 
     return asyncio.run(ask())
@@ -47,9 +47,9 @@ TOPIC_AUTHORIZATION_FAILED = 29
 def refusal(addresses: str, sasl: Sasl | None) -> str:
     with pytest.raises(ReachError) as caught:
         topics(addresses, sasl)
-    told = str(caught.value)
-    assert caught.value.exit_code == 4 and "\n" not in told and addresses in told
-    return told
+    message = str(caught.value)
+    assert caught.value.exit_code == 4 and "\n" not in message and addresses in message
+    return message
 
 
 @pytest.mark.parametrize("mechanism", PASSWORDS)
@@ -75,8 +75,8 @@ def test_a_user_logs_in_through_tls(secured_cluster: Cluster, mechanism: str) ->
 
 @pytest.mark.parametrize("mechanism", PASSWORDS)
 def test_a_wrong_password_is_one_line_without_it(secured_cluster: Cluster, mechanism: str) -> None:
-    told = refusal(secured_cluster.addresses(SASL), user(mechanism, password="topsecret"))
-    assert f"login as alice by {mechanism} failed" in told and "topsecret" not in told
+    message = refusal(secured_cluster.addresses(SASL), user(mechanism, password="topsecret"))
+    assert f"login as alice by {mechanism} failed" in message and "topsecret" not in message
 
 
 def test_a_given_token(secured_cluster: Cluster) -> None:
@@ -104,8 +104,8 @@ def test_a_token_that_the_broker_refuses_is_one_line_without_it(
     secured_cluster: Cluster, claims: Mapping[str, Any]
 ) -> None:
     token = secured_cluster.tokens.token("alice", **claims)
-    told = refusal(secured_cluster.addresses(SASL), Sasl("OAUTHBEARER", token=Secret(token)))
-    assert "by OAUTHBEARER failed: the token is refused: invalid_token" in told and token not in told
+    message = refusal(secured_cluster.addresses(SASL), Sasl("OAUTHBEARER", token=Secret(token)))
+    assert "by OAUTHBEARER failed: the token is refused: invalid_token" in message and token not in message
 
 
 @pytest.mark.parametrize(
@@ -114,15 +114,15 @@ def test_a_token_that_the_broker_refuses_is_one_line_without_it(
 def test_a_mechanism_that_we_lack_is_named_with_what_the_broker_offers(
     secured_cluster: Cluster, mechanism: str, named: str
 ) -> None:
-    told = refusal(secured_cluster.addresses(SASL), Sasl(mechanism))
-    assert "kafkascope has no" in told and named in told
-    offered = told.rpartition("the broker offers ")[2].split(", ")
+    message = refusal(secured_cluster.addresses(SASL), Sasl(mechanism))
+    assert "kafkascope has no" in message and named in message
+    offered = message.rpartition("the broker offers ")[2].split(", ")
     assert sorted(offered) == sorted(MECHANISMS)
 
 
 def test_a_mechanism_that_the_broker_lacks_is_named_with_what_it_offers(secured_cluster: Cluster) -> None:
-    told = refusal(secured_cluster.addresses(SHORT), user("SCRAM-SHA-256"))
-    assert told.endswith("the broker has no SCRAM-SHA-256 here; the broker offers PLAIN")
+    message = refusal(secured_cluster.addresses(SHORT), user("SCRAM-SHA-256"))
+    assert message.endswith("the broker has no SCRAM-SHA-256 here; the broker offers PLAIN")
 
 
 @pytest.mark.parametrize("listener", [PLAIN, TLS])

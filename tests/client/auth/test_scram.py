@@ -57,7 +57,7 @@ SALT = base64.b64encode(b"salt").decode()
 
 
 @pytest.mark.parametrize(
-    ("message", "told"),
+    ("message", "problem"),
     [
         (f"r=xyz1,s={SALT},i=4096", "nonce"),
         (f"r=abc,s={SALT},i=4096", "nonce"),
@@ -74,8 +74,8 @@ SALT = base64.b64encode(b"salt").decode()
         (f"r=abcd,r=abce,s={SALT},i=4096", "no SCRAM"),
     ],
 )
-def test_a_strange_first_answer_ends_it(started: Started, message: str, told: str) -> None:
-    with pytest.raises(ScramError, match=told):
+def test_a_strange_first_answer_ends_it(started: Started, message: str, problem: str) -> None:
+    with pytest.raises(ScramError, match=problem):
         prove(started, message.encode(), PENCIL, "sha256")
 
 

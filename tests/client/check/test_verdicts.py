@@ -70,14 +70,14 @@ def quorum(at: int, leader: int = 1, epoch: int = 5, **ends: tuple[int, int]) ->
 
 
 def rules(checked: CheckResult) -> set[str]:
-    return {one.rule for one in checked.problems}
+    return {problem.rule for problem in checked.problems}
 
 
 def test_every_rule_of_a_check_is_a_rule_of_the_findings_and_is_told() -> None:
     table = re.findall(r"^\| `([a-z-]+)` \| (.*)$", (DOCS / "check.md").read_text(encoding="utf-8"), re.MULTILINE)
-    told = {check: set(re.findall(r"`(\w+)`", rest)) for check, rest in table}
+    documented = {check: set(re.findall(r"`(\w+)`", rest)) for check, rest in table}
     for check, names in (("quorum", QUORUM_RULES), ("share-group", SHARE_RULES), ("streams-group", STREAMS_RULES)):
-        assert told[check] == set(names)
+        assert documented[check] == set(names)
         assert RULES.keys() >= set(names)
 
 
@@ -96,7 +96,7 @@ def test_a_follower_that_does_not_fetch_is_behind_by_time() -> None:
 def test_half_of_the_voters_behind_is_critical() -> None:
     checked = check_quorum([quorum(NOON, n2=(88, 4100), n3=(88, 4100))], CheckLimits(fail_on="critical"))
     assert rules(checked) == {"quorum_majority_at_risk"}
-    assert {one.rule for one in checked.notes} == {"quorum_follower_behind"}
+    assert {note.rule for note in checked.notes} == {"quorum_follower_behind"}
 
 
 def test_the_clusters_own_fetch_timeout_decides() -> None:
@@ -121,7 +121,7 @@ def test_an_unknown_lag_is_not_within_a_limit() -> None:
     look = quorum(NOON, n3=(-1, 0))
     assert check_quorum([look], ANY).healthy
     checked = check_quorum([look], CheckLimits(max_lag=1_000_000, max_lag_ms=1_000_000))
-    assert [one.summary for one in checked.problems] == [
+    assert [problem.summary for problem in checked.problems] == [
         "The lag of voter node 3 is unknown.",
         "The lag of voter node 3 in time is unknown.",
     ]
@@ -146,7 +146,7 @@ def test_voters_that_changed_are_a_note() -> None:
     fewer = replace(after.view, voters=after.view.voters[:2])
     checked = check_quorum([before, Snapshot(after.at, fewer)], ANY)
     assert checked.healthy
-    assert [one.rule for one in checked.notes] == ["quorum_voters_changed"]
+    assert [note.rule for note in checked.notes] == ["quorum_voters_changed"]
 
 
 def share(
@@ -156,7 +156,7 @@ def share(
         ShareMember(f"m{n}", f"app-{n}", "/127.0.0.1", None, 3, ("orders",), (TopicAssignment("orders", (0,)),))
         for n in range(members)
     )
-    partition = SharePartition("orders", 0, 1, start, end, lag, tuple(one.member_id for one in everyone))
+    partition = SharePartition("orders", 0, 1, start, end, lag, tuple(member.member_id for member in everyone))
     state = "Stable" if members else "Empty"
     return ShareGroupView(name, state, None, 3, 3, "simple", lag, everyone, (partition,), (), ())
 
@@ -209,14 +209,15 @@ def test_limits_of_groups_are_kept() -> None:
 
 
 def streams(*statuses: str, held: tuple[str, ...] = ("0_0", "0_1"), target: tuple[str, ...] | None = None) -> Any:
-    wanted = Tasks(held if target is None else target, (), ())
+    target_tasks = Tasks(held if target is None else target, (), ())
     member = StreamsMember(
-        "m1", None, "app-1", "/127.0.0.1", None, 4, 1, False, Tasks(held, (), ()), wanted, (), ()
+        "m1", None, "app-1", "/127.0.0.1", None, 4, 1, False, Tasks(held, (), ()), target_tasks, (), ()
     )  # fmt: skip
-    said = tuple(StreamsStatus(name, "no such topics: words") for name in statuses)
+    details = tuple(StreamsStatus(name, "no such topics: words") for name in statuses)
     process = StreamsProcess("p1", None, (member,))
     return StreamsGroupView(
-        "counters", "NotReady" if said else "Stable", None, 4, 4, None, 1, None, 3, (), (process,), (), said, (), (), ()
+        "counters", "NotReady" if details else "Stable", None, 4, 4, None, 1, None, 3, (), (process,), (), details,
+        (), (), (),
     )  # fmt: skip
 
 
@@ -270,8 +271,8 @@ def test_standbys_that_are_configured_and_missing_are_told() -> None:
     part = Subtopology("0", ("words",), (), (), (InternalTopic("counts", 1, 1),), ())
     setting = Setting("streams.num.standby.replicas", "1", "DYNAMIC_GROUP_CONFIG")
     looks = [
-        Snapshot(one.at, replace(one.view, subtopologies=(part,), settings=(setting,)))
-        for one in (held(60 * minute, a=("0_0",)) for minute in range(6))
+        Snapshot(snapshot.at, replace(snapshot.view, subtopologies=(part,), settings=(setting,)))
+        for snapshot in (held(60 * minute, a=("0_0",)) for minute in range(6))
     ]
     assert rules(check_streams_group(looks, CheckLimits(lasting_ms=300_000))) == {"streams_standbys_missing"}
 
@@ -303,10 +304,10 @@ def test_several_groups_are_one_line() -> None:
     assert summary_line([well], "share groups") == "healthy: share group workers: Stable, 1 member, lag 7"
     assert summary_line([well, well], "share groups") == "healthy: 2 share groups"
     assert summary_line([], "share groups") == "healthy: no share groups there"
-    said = summary_line([well, *ill], "share groups")
-    assert said.startswith("not healthy: 5 of 6 share groups. share group g0: Share group g0 has no members")
-    assert said.endswith(" And 2 more.")
-    assert "\n" not in said
+    line = summary_line([well, *ill], "share groups")
+    assert line.startswith("not healthy: 5 of 6 share groups. share group g0: Share group g0 has no members")
+    assert line.endswith(" And 2 more.")
+    assert "\n" not in line
 
 
 def report() -> CheckReport:
@@ -339,23 +340,23 @@ def samples(text: str) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
 
 def test_metrics_are_openmetrics_with_units_and_help() -> None:
     text = render_metrics(report())
-    found = samples(text)
+    metrics = samples(text)
     assert text.endswith("# EOF\n")
     assert "# UNIT kafkascope_quorum_replica_lag_records records\n" in text
-    assert found["kafkascope_up", ()] == 1
-    assert found["kafkascope_group_lag_records", (("group", "workers"), ("type", "share"))] == 7
-    assert found["kafkascope_check_healthy", (("check", "share-group"), ("subject", "share group workers"))] == 0
-    assert found["kafkascope_check_healthy", (("check", "group"), ("subject", "group readers"))] == 1
-    problems = [labels for name, labels in found if name == "kafkascope_check_problem"]
+    assert metrics["kafkascope_up", ()] == 1
+    assert metrics["kafkascope_group_lag_records", (("group", "workers"), ("type", "share"))] == 7
+    assert metrics["kafkascope_check_healthy", (("check", "share-group"), ("subject", "share group workers"))] == 0
+    assert metrics["kafkascope_check_healthy", (("check", "group"), ("subject", "group readers"))] == 1
+    problems = [labels for name, labels in metrics if name == "kafkascope_check_problem"]
     assert any(("rule", "share_no_members") in labels for labels in problems)
-    assert found["kafkascope_check_gap", (("api", "ListGroups"), ("error", "CLUSTER_AUTHORIZATION_FAILED"))] == 1
+    assert metrics["kafkascope_check_gap", (("api", "ListGroups"), ("error", "CLUSTER_AUTHORIZATION_FAILED"))] == 1
     for family in parsed(text):
         assert family.documentation
 
 
 def test_what_is_unknown_has_no_sample() -> None:
-    found = samples(render_metrics(report()))
-    lags = {dict(labels)["node"] for name, labels in found if name == "kafkascope_quorum_replica_lag_records"}
+    metrics = samples(render_metrics(report()))
+    lags = {dict(labels)["node"] for name, labels in metrics if name == "kafkascope_quorum_replica_lag_records"}
     assert lags == {"1", "2"}
 
 

@@ -68,11 +68,11 @@ def test_a_broken_jaas_line_is_refused_without_showing_it(text: str) -> None:
 
 
 def test_plain_and_scram_logins() -> None:
-    given = sasl("PLAIN", f'{PLAIN} required username="alice" password="x";')
-    assert (given.sasl, given.tls, given.sasl_mechanism) == (True, False, "PLAIN")
-    assert (given.username, given.password, given.delegation_token) == ("alice", Secret("x"), None)
-    given = sasl("SCRAM-SHA-512", f'{SCRAM} required username="id" password="x" tokenauth="true";')
-    assert (given.sasl_mechanism, given.username, given.delegation_token) == ("SCRAM-SHA-512", "id", True)
+    config = sasl("PLAIN", f'{PLAIN} required username="alice" password="x";')
+    assert (config.sasl, config.tls, config.sasl_mechanism) == (True, False, "PLAIN")
+    assert (config.username, config.password, config.delegation_token) == ("alice", Secret("x"), None)
+    config = sasl("SCRAM-SHA-512", f'{SCRAM} required username="id" password="x" tokenauth="true";')
+    assert (config.sasl_mechanism, config.username, config.delegation_token) == ("SCRAM-SHA-512", "id", True)
 
 
 def test_a_login_module_of_another_mechanism_is_named() -> None:
@@ -83,26 +83,26 @@ def test_a_login_module_of_another_mechanism_is_named() -> None:
 def test_client_credentials_of_the_login_module() -> None:
     url = "https://idp.example.org/token"
     line = f'{OAUTH} required clientId="id" clientSecret="x" scope="all" extension_logicalCluster="lkc-1"'
-    given = sasl("OAUTHBEARER", f'{line} ssl.truststore.location="ca.pem";', sasl_oauthbearer_token_endpoint_url=url)
-    assert (given.token_url, given.token_client_id, given.token_client_secret) == (url, "id", Secret("x"))
-    assert (given.token_scope, given.extensions) == ("all", (("logicalCluster", "lkc-1"),))
-    assert given.token_ca == Path("ca.pem")
+    config = sasl("OAUTHBEARER", f'{line} ssl.truststore.location="ca.pem";', sasl_oauthbearer_token_endpoint_url=url)
+    assert (config.token_url, config.token_client_id, config.token_client_secret) == (url, "id", Secret("x"))
+    assert (config.token_scope, config.extensions) == ("all", (("logicalCluster", "lkc-1"),))
+    assert config.token_ca == Path("ca.pem")
 
 
 def test_client_credentials_of_the_file_hold_over_those_of_the_module() -> None:
-    given = sasl(
+    config = sasl(
         "OAUTHBEARER",
         f'{OAUTH} required clientId="old" clientSecret="old";',
         sasl_oauthbearer_token_endpoint_url="http://a/b",
         sasl_oauthbearer_client_credentials_client_id="new",
         sasl_oauthbearer_client_credentials_client_secret="new",
     )
-    assert (given.token_client_id, given.token_client_secret) == ("new", Secret("new"))
+    assert (config.token_client_id, config.token_client_secret) == ("new", Secret("new"))
 
 
 def test_a_token_endpoint_can_be_a_file() -> None:
-    given = sasl("OAUTHBEARER", f"{OAUTH} required;", sasl_oauthbearer_token_endpoint_url="file:///run/a%20token")
-    assert (given.token_file, given.token_url) == (Path("/run/a token"), None)
+    config = sasl("OAUTHBEARER", f"{OAUTH} required;", sasl_oauthbearer_token_endpoint_url="file:///run/a%20token")
+    assert (config.token_file, config.token_url) == (Path("/run/a token"), None)
 
 
 def test_unsecured_tokens_are_named() -> None:
@@ -119,12 +119,12 @@ def test_without_a_mechanism_it_is_kerberos_as_in_java() -> None:
     [("PLAINTEXT", False, False), ("ssl", True, False), ("SASL_PLAINTEXT", False, True), ("SASL_SSL", True, True)],
 )
 def test_security_protocols(protocol: str, tls: bool, on: bool) -> None:
-    given = java(security_protocol=protocol)
-    assert (given.tls, given.sasl) == (tls, on)
+    config = java(security_protocol=protocol)
+    assert (config.tls, config.sasl) == (tls, on)
 
 
 def test_stores_and_their_passwords() -> None:
-    given = java(
+    config = java(
         security_protocol="SSL",
         ssl_truststore_location="t.jks",
         ssl_truststore_password="tp",
@@ -133,8 +133,12 @@ def test_stores_and_their_passwords() -> None:
         ssl_keystore_password="kp",
         ssl_key_password="key",
     )
-    assert (given.ca, given.ca_password) == (Path("t.jks"), Secret("tp"))
-    assert (given.certificate, given.store_password, given.key_password) == (Path("k.p12"), Secret("kp"), Secret("key"))
+    assert (config.ca, config.ca_password) == (Path("t.jks"), Secret("tp"))
+    assert (config.certificate, config.store_password, config.key_password) == (
+        Path("k.p12"),
+        Secret("kp"),
+        Secret("key"),
+    )
 
 
 def pem(label: str, between: str) -> str:
@@ -143,17 +147,17 @@ def pem(label: str, between: str) -> str:
 
 @pytest.mark.parametrize("between", ["\n", " ", ""])
 def test_inline_pem_with_its_line_ends_or_without(between: str) -> None:
-    given = java(
+    config = java(
         security_protocol="SSL",
         ssl_truststore_type="PEM",
         ssl_truststore_certificates=pem("CERTIFICATE", between) + between + pem("CERTIFICATE", between),
         ssl_keystore_certificate_chain=pem("CERTIFICATE", between),
         ssl_keystore_key=pem("PRIVATE KEY", between),
     )
-    assert given.ca_pem and given.certificate_pem and given.key_pem
-    assert given.ca_pem.count(b"-----BEGIN CERTIFICATE-----\nQUJD") == 2
-    assert given.certificate_pem.startswith(b"-----BEGIN CERTIFICATE-----\nQUJD")
-    assert given.key_pem.reveal().startswith("-----BEGIN PRIVATE KEY-----\nQUJD")
+    assert config.ca_pem and config.certificate_pem and config.key_pem
+    assert config.ca_pem.count(b"-----BEGIN CERTIFICATE-----\nQUJD") == 2
+    assert config.certificate_pem.startswith(b"-----BEGIN CERTIFICATE-----\nQUJD")
+    assert config.key_pem.reveal().startswith("-----BEGIN PRIVATE KEY-----\nQUJD")
 
 
 @pytest.mark.parametrize(("value", "off"), [("", True), ("https", None), ("HTTPS", None)])
@@ -162,21 +166,21 @@ def test_an_empty_identification_algorithm_turns_the_check_of_the_name_off(value
 
 
 def test_times_and_names() -> None:
-    given = java(
+    config = java(
         bootstrap_servers="a:1",
         client_id="me",
         request_timeout_ms="3000",
         default_api_timeout_ms="7000",
         socket_connection_setup_timeout_ms="500",
     )
-    assert (given.bootstrap, given.client_id, given.timeout, given.connect_timeout) == ("a:1", "me", 7.0, 0.5)
+    assert (config.bootstrap, config.client_id, config.timeout, config.connect_timeout) == ("a:1", "me", 7.0, 0.5)
     with pytest.raises(UsageError, match=r"file: request\.timeout\.ms"):
         java(request_timeout_ms="soon")
 
 
 def test_controllers() -> None:
-    given = java(bootstrap_controllers="a:1")
-    assert (given.bootstrap, given.bootstrap_controller) == ("a:1", True)
+    config = java(bootstrap_controllers="a:1")
+    assert (config.bootstrap, config.bootstrap_controller) == ("a:1", True)
 
 
 def test_keys_of_producers_and_consumers_are_passed_over() -> None:
@@ -185,8 +189,8 @@ def test_keys_of_producers_and_consumers_are_passed_over() -> None:
 
 
 def test_keys_that_matter_and_that_we_lack_are_named_in_one_line() -> None:
-    given = java(ssl_engine_factory_class="x.Y", sasl_login_callback_handler_class="com.example.Handler")
-    assert given.notes == (
+    config = java(ssl_engine_factory_class="x.Y", sasl_login_callback_handler_class="com.example.Handler")
+    assert config.notes == (
         "file: not understood and left out: sasl.login.callback.handler.class, ssl.engine.factory.class",
     )
 
@@ -233,6 +237,6 @@ sasl.jaas.config={PLAIN} required \\
     password="a\\\\"b";
 """
     )
-    given = read_config(path)
-    assert given.bootstrap == "broker-0:9093,broker-1:9093"
-    assert (given.username, given.password) == ("alice", Secret('a"b'))
+    config = read_config(path)
+    assert config.bootstrap == "broker-0:9093,broker-1:9093"
+    assert (config.username, config.password) == ("alice", Secret('a"b'))

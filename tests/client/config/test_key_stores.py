@@ -85,7 +85,7 @@ def one_certificate(path: Path) -> bytes:
 
 
 def der(pem: bytes) -> list[bytes]:
-    return [one.public_bytes(Encoding.DER) for one in x509.load_pem_x509_certificates(pem)]
+    return [certificate.public_bytes(Encoding.DER) for certificate in x509.load_pem_x509_certificates(pem)]
 
 
 def key_of(pem: str) -> bytes:
@@ -114,10 +114,10 @@ def test_a_wrong_password_is_one_line_without_it(
     for store in (trust_stores[kind], key_stores[kind]):
         with pytest.raises(InputError) as caught:
             read_identity(store, None, Secret("topsecret"), None)
-        told = str(caught.value)
+        message = str(caught.value)
         assert caught.value.exit_code == 3 and caught.value.__cause__ is None
-        assert told.startswith(str(store)) and "\n" not in told
-        assert "password is wrong" in told and "topsecret" not in told
+        assert message.startswith(str(store)) and "\n" not in message
+        assert "password is wrong" in message and "topsecret" not in message
 
 
 def test_a_wrong_password_of_the_key_alone_is_named(key_stores: dict[str, Path]) -> None:
@@ -174,7 +174,7 @@ def test_encrypted_pem_keys(certificates: Certificates, tmp_path: Path, form: Pr
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         (b"", "is empty"),
         (b"hello", "holds no certificate to trust"),
@@ -184,9 +184,9 @@ def test_encrypted_pem_keys(certificates: Certificates, tmp_path: Path, form: Pr
         (bytes(16_777_217), "larger"),
     ],
 )
-def test_what_is_no_store_is_named(tmp_path: Path, content: bytes, told: str) -> None:
+def test_what_is_no_store_is_named(tmp_path: Path, content: bytes, message: str) -> None:
     (tmp_path / "f").write_bytes(content)
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=message):
         read_trust(tmp_path / "f", None)
 
 

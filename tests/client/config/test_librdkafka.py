@@ -23,48 +23,53 @@ def test_backslashes_hashes_and_equals_are_part_of_a_value() -> None:
 
 
 def test_names() -> None:
-    given = read("metadata.broker.list=a:1,b:2\nclient.id=me\nsocket.timeout.ms=4000\n")
-    assert (given.bootstrap, given.client_id, given.timeout) == ("a:1,b:2", "me", 4.0)
-    assert (given.tls, given.sasl, given.notes) == (False, False, ())
+    config = read("metadata.broker.list=a:1,b:2\nclient.id=me\nsocket.timeout.ms=4000\n")
+    assert (config.bootstrap, config.client_id, config.timeout) == ("a:1,b:2", "me", 4.0)
+    assert (config.tls, config.sasl, config.notes) == (False, False, ())
 
 
 def test_tls() -> None:
-    given = read(
+    config = read(
         "security.protocol=ssl\nssl.ca.location=ca.pem\nssl.certificate.location=c.pem\nssl.key.location=k.pem\n"
         "ssl.key.password=x\nssl.endpoint.identification.algorithm=none\nenable.ssl.certificate.verification=false"
     )
-    assert (given.tls, given.ca, given.certificate, given.key) == (True, Path("ca.pem"), Path("c.pem"), Path("k.pem"))
-    assert (given.key_password, given.any_host_name, given.insecure) == (Secret("x"), True, True)
+    assert (config.tls, config.ca, config.certificate, config.key) == (
+        True,
+        Path("ca.pem"),
+        Path("c.pem"),
+        Path("k.pem"),
+    )
+    assert (config.key_password, config.any_host_name, config.insecure) == (Secret("x"), True, True)
 
 
 def test_certificates_in_the_file() -> None:
-    given = read("security.protocol=ssl\nssl.ca.pem=-----BEGIN CERTIFICATE-----\\nQUJD\\n-----END CERTIFICATE-----\\n")
-    assert given.ca_pem == b"-----BEGIN CERTIFICATE-----\nQUJD\n-----END CERTIFICATE-----\n"
+    config = read("security.protocol=ssl\nssl.ca.pem=-----BEGIN CERTIFICATE-----\\nQUJD\\n-----END CERTIFICATE-----\\n")
+    assert config.ca_pem == b"-----BEGIN CERTIFICATE-----\nQUJD\n-----END CERTIFICATE-----\n"
 
 
 def test_sasl() -> None:
-    given = read("security.protocol=sasl_ssl\nsasl.mechanisms=SCRAM-SHA-256\nsasl.username=a\nsasl.password=b")
-    assert (given.tls, given.sasl, given.sasl_mechanism) == (True, True, "SCRAM-SHA-256")
-    assert (given.username, given.password) == ("a", Secret("b"))
+    config = read("security.protocol=sasl_ssl\nsasl.mechanisms=SCRAM-SHA-256\nsasl.username=a\nsasl.password=b")
+    assert (config.tls, config.sasl, config.sasl_mechanism) == (True, True, "SCRAM-SHA-256")
+    assert (config.username, config.password) == ("a", Secret("b"))
     assert read("security.protocol=sasl_ssl").sasl_mechanism == "GSSAPI"
 
 
 def test_oauth() -> None:
-    given = read(
+    config = read(
         "security.protocol=sasl_ssl\nsasl.mechanism=OAUTHBEARER\nsasl.oauthbearer.method=oidc\n"
         "sasl.oauthbearer.token.endpoint.url=https://a/b\nsasl.oauthbearer.client.id=id\n"
         "sasl.oauthbearer.client.secret=x\nsasl.oauthbearer.scope=s\nsasl.oauthbearer.extensions=a=1,b=2\n"
         "https.ca.location=ca.pem"
     )
-    assert (given.token_url, given.token_client_id, given.token_client_secret) == ("https://a/b", "id", Secret("x"))
-    assert (given.token_scope, given.extensions, given.token_ca) == ("s", (("a", "1"), ("b", "2")), Path("ca.pem"))
+    assert (config.token_url, config.token_client_id, config.token_client_secret) == ("https://a/b", "id", Secret("x"))
+    assert (config.token_scope, config.extensions, config.token_ca) == ("s", (("a", "1"), ("b", "2")), Path("ca.pem"))
     with pytest.raises(UsageError, match="oidc"):
         read("security.protocol=sasl_ssl\nsasl.mechanism=OAUTHBEARER\nsasl.oauthbearer.method=other")
 
 
 def test_what_matters_and_is_not_understood_is_named() -> None:
-    given = read("ssl.crl.location=x\nsasl.user=a\nqueue.buffering.max.ms=1\ngroup.id=g\nmetadata.broker.lists=x:1")
-    assert given.notes == (
+    config = read("ssl.crl.location=x\nsasl.user=a\nqueue.buffering.max.ms=1\ngroup.id=g\nmetadata.broker.lists=x:1")
+    assert config.notes == (
         "file: not understood and left out: sasl.user, ssl.crl.location",
         "file: metadata.broker.lists is unknown; did you mean metadata.broker.list?",
     )
@@ -91,14 +96,14 @@ def test_a_file_is_told_by_its_keys(tmp_path: Path, text: str, password: str) ->
 def test_leftovers_of_the_other_kind_are_named(tmp_path: Path) -> None:
     path = tmp_path / "f"
     path.write_text("security.protocol=SSL\nssl.truststore.location=t\nssl.truststore.password=p\nssl.ca.location=c\n")
-    given = read_config(path)
-    assert given.ca == Path("t") and given.notes == (f"{path}: not understood and left out: ssl.ca.location",)
+    config = read_config(path)
+    assert config.ca == Path("t") and config.notes == (f"{path}: not understood and left out: ssl.ca.location",)
 
 
-@pytest.mark.parametrize(("content", "told"), [(b"a\0b", "no text"), (b"#" * 1_048_577, "larger")])
-def test_what_is_no_file_of_settings_is_refused(tmp_path: Path, content: bytes, told: str) -> None:
+@pytest.mark.parametrize(("content", "message"), [(b"a\0b", "no text"), (b"#" * 1_048_577, "larger")])
+def test_what_is_no_file_of_settings_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
     (tmp_path / "f").write_bytes(content)
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=message):
         read_config(tmp_path / "f")
 
 

@@ -41,8 +41,8 @@ def create_topics(where: str, *topics: tuple[str, int, int]) -> None:
 
 def set_group(where: str, group: str, **configs: str) -> None:
     rows = [{"name": name.replace("_", "."), "configOperation": 0, "value": value} for name, value in configs.items()]
-    asked = {"resources": [{"resourceType": 32, "resourceName": group, "configs": rows}], "validateOnly": False}
-    answer = call(where, "IncrementalAlterConfigs", asked)
+    request = {"resources": [{"resourceType": 32, "resourceName": group, "configs": rows}], "validateOnly": False}
+    answer = call(where, "IncrementalAlterConfigs", request)
     assert answer.value["responses"][0]["errorCode"] == 0, answer.value
 
 
@@ -53,8 +53,8 @@ def produce(where: str, topic: str, partition: int, count: int) -> None:
 
     async def send(cluster: Cluster) -> None:
         topics = {"name": topic, "partitionData": [part]}
-        asked = {"acks": -1, "timeoutMs": 10_000, "topicData": [topics]}
-        answer = await cluster.call("Produce", asked, version=11)
+        request = {"acks": -1, "timeoutMs": 10_000, "topicData": [topics]}
+        answer = await cluster.call("Produce", request, version=11)
         assert answer.value["responses"][0]["partitionResponses"][0]["errorCode"] == 0, answer.value
 
     see(where, send)
@@ -78,7 +78,7 @@ class Tools:
         words += ["--command-config", str(self._settings), *arguments]
         self._program.process.tell("\t".join(words))
         event = self._program.wait_for(
-            f"{tool} {' '.join(arguments)}", lambda one: one["event"] == "printed" and one["number"] == number
+            f"{tool} {' '.join(arguments)}", lambda line: line["event"] == "printed" and line["number"] == number
         )
         lines: list[str] = event["lines"]
         assert event["status"] == 0, lines

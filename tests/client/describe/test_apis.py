@@ -20,8 +20,8 @@ NODE = NodeAddress(1, "127.0.0.1:9092")
 
 
 def recorded() -> dict[int, tuple[int, int]]:
-    value = max(answers("clients", 1, "ApiVersions"), key=lambda one: len(one["apiKeys"]))
-    return {one["apiKey"]: (one["minVersion"], one["maxVersion"]) for one in value["apiKeys"]}
+    value = max(answers("clients", 1, "ApiVersions"), key=lambda response: len(response["apiKeys"]))
+    return {api_key["apiKey"]: (api_key["minVersion"], api_key["maxVersion"]) for api_key in value["apiKeys"]}
 
 
 def test_recorded_broker_looks_like_its_release() -> None:
@@ -29,7 +29,7 @@ def test_recorded_broker_looks_like_its_release() -> None:
     assert (names, differences) == (("4.3",), ())
 
 
-@pytest.mark.parametrize("release", [one.name for one in releases()])
+@pytest.mark.parametrize("release", [release.name for release in releases()])
 def test_every_release_looks_like_itself(release: str) -> None:
     names, differences = closest_releases(expected_ranges(release))
     assert release in names and differences == ()
@@ -58,7 +58,7 @@ def test_clients_before_2_1_are_too_old_for_4_0() -> None:
 
 def test_old_client_has_no_version_in_common() -> None:
     fit = client_fit("java 0.10.2", "0.10.2", recorded())
-    dropped = {one.api: (one.client, one.node) for one in fit.unserved if one.why == "dropped"}
+    dropped = {unserved.api: (unserved.client, unserved.node) for unserved in fit.unserved if unserved.why == "dropped"}
     # the broker says 0 of Produce, and answers from 3 on (KAFKA-18659)
     assert dropped["Produce"] == ("0-2", "3-13")
     assert "Fetch" in dropped
@@ -70,10 +70,10 @@ def test_client_of_the_same_release_finds_everything() -> None:
 
 def test_newer_client_misses_what_the_node_lacks() -> None:
     fit = client_fit("java 4.3", "4.3", expected_ranges("3.9"))
-    assert {one.why for one in fit.unserved} == {"missing"}
-    assert "ShareFetch" in {one.api for one in fit.unserved}
+    assert {unserved.why for unserved in fit.unserved} == {"missing"}
+    assert "ShareFetch" in {unserved.api for unserved in fit.unserved}
     # what brokers send to one another is no client's business
-    assert "WriteShareGroupState" not in {one.api for one in fit.unserved}
+    assert "WriteShareGroupState" not in {unserved.api for unserved in fit.unserved}
 
 
 def test_client_is_named_by_release_with_or_without_java() -> None:
@@ -99,4 +99,4 @@ def test_line_tells_what_is_gone_and_what_is_unknown() -> None:
 
 def test_nodes_that_differ_are_told_apart() -> None:
     view = apis_of({NODE: expected_ranges("4.3"), NodeAddress(2, None): expected_ranges("4.2")})
-    assert [one.releases for one in view.nodes] == [("4.3",), ("4.2",)]
+    assert [node.releases for node in view.nodes] == [("4.3",), ("4.2",)]

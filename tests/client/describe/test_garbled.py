@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from kafkascope.cli.describe.look import several
+from kafkascope.cli.describe.run_view import describe_several
 from kafkascope.client import Cluster
 from kafkascope.client.check.run import GROUP, check_cluster
 from kafkascope.client.check.verdicts import CheckLimits
@@ -30,9 +30,9 @@ def garbled(*places: tuple[int, str]) -> Two:
 
 
 def test_groups_of_other_nodes_are_listed_with_a_line_for_the_node_that_failed() -> None:
-    found: GroupList = with_two(garbled((2, "*")), describe_groups, timeout=PATIENCE)
-    assert [one.group_id for one in found.groups] == ["far", "near"]
-    (lack,) = found.gaps
+    listing: GroupList = with_two(garbled((2, "*")), describe_groups, timeout=PATIENCE)
+    assert [group.group_id for group in listing.groups] == ["far", "near"]
+    (lack,) = listing.gaps
     assert (lack.what, lack.error, lack.code) == ("groups of node 2", NO_ANSWER, None)
     assert lack.detail is not None and lack.detail.startswith("ListGroups v5 at ")
 
@@ -43,29 +43,36 @@ def test_where_every_node_sends_garbage_it_is_bad_input() -> None:
 
 
 def test_members_that_cannot_be_read_leave_the_list() -> None:
-    found = with_two(garbled((1, "DescribeGroups")), describe_groups, timeout=PATIENCE)
-    assert [one.members for one in found.groups] == [None, None]
-    assert [one.what for one in found.gaps] == ["members of classic groups of node 1"]
+    listing = with_two(garbled((1, "DescribeGroups")), describe_groups, timeout=PATIENCE)
+    assert [group.members for group in listing.groups] == [None, None]
+    assert [gap.what for gap in listing.gaps] == ["members of classic groups of node 1"]
 
 
 def test_offsets_and_configs_that_cannot_be_read_leave_the_rest() -> None:
     topic = with_two(garbled((2, "ListOffsets")), lambda cluster: describe_topic(cluster, "orders"), timeout=PATIENCE)
-    assert [one.end_offset for one in topic.partitions] == [10, None]
+    assert [partition.end_offset for partition in topic.partitions] == [10, None]
     group = with_two(garbled((1, "OffsetFetch")), lambda cluster: describe_group(cluster, "g"), timeout=PATIENCE)
-    assert (group.state, [one.what for one in group.gaps]) == ("Empty", ["committed offsets"])
+    assert (group.state, [gap.what for gap in group.gaps]) == ("Empty", ["committed offsets"])
     configs = with_two(garbled((2, "*")), lambda cluster: describe_configs(cluster, ()), timeout=PATIENCE)
-    assert [(one.name, [lack.error for lack in one.gaps]) for one in configs] == [("1", []), ("2", [NO_ANSWER])]
+    assert [(resource.name, [lack.error for lack in resource.gaps]) for resource in configs] == [
+        ("1", []),
+        ("2", [NO_ANSWER]),
+    ]
 
 
 def test_a_group_that_cannot_be_read_does_not_hide_another() -> None:
     script = garbled((2, "ConsumerGroupDescribe"))
     groups, refused = with_two(
-        script, lambda cluster: several(("near", "far"), lambda name: describe_group(cluster, name)), timeout=PATIENCE
+        script,
+        lambda cluster: describe_several(("near", "far"), lambda name: describe_group(cluster, name)),
+        timeout=PATIENCE,
     )
-    assert [one.group_id for one in groups] == ["near"]
+    assert [group.group_id for group in groups] == ["near"]
     assert len(refused) == 1 and refused[0].startswith("far: ConsumerGroupDescribe")
     report = with_two(script, lambda cluster: check_cluster(cluster, (GROUP,), (), CheckLimits()), timeout=PATIENCE)
-    assert [(one.subject, one.problems[0].rule) for one in report.results][1:] == [("group far", "not_described")]
+    assert [(result.subject, result.problems[0].rule) for result in report.results][1:] == [
+        ("group far", "not_described")
+    ]
     assert report.results[0].subject == "group near"
 
 

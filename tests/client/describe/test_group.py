@@ -62,7 +62,10 @@ def test_broken_bytes_of_a_member_do_not_hide_the_group() -> None:
 
 def test_partition_without_a_committed_offset_has_no_lag_and_is_not_counted() -> None:
     group = group_of(classic(), {("orders", 0): Offset(45, 1)}, ENDS)
-    assert [(one.partition, one.current_offset, one.end_offset, one.lag, one.member) for one in group.partitions] == [
+    assert [
+        (partition.partition, partition.current_offset, partition.end_offset, partition.lag, partition.member)
+        for partition in group.partitions
+    ] == [
         (0, 45, 50, 5, "app-1"),
         (1, None, 60, None, "app-1"),
     ]
@@ -74,7 +77,11 @@ def test_lag_in_all_is_unknown_where_an_end_is() -> None:
 
 
 def test_consumer_group_has_epochs_and_targets() -> None:
-    (value,) = (one for one in answers("clients", 1, "ConsumerGroupDescribe") if not one["groups"][0]["errorCode"])
+    (value,) = (
+        response
+        for response in answers("clients", 1, "ConsumerGroupDescribe")
+        if not response["groups"][0]["errorCode"]
+    )
     group = group_of(value["groups"][0], {}, {})
     assert group.type == "consumer" and group.group_epoch is not None and group.assignor
     assert all(member.target is not None and member.member_epoch is not None for member in group.members)
@@ -85,14 +92,14 @@ def test_committed_offsets_are_read_in_both_layouts() -> None:
     none = {"partitionIndex": 1, "committedOffset": -1, "errorCode": 0}
     wrong = {"partitionIndex": 2, "committedOffset": -1, "errorCode": 29}
     part = {"topics": [{"name": "orders", "partitions": [row, none, wrong]}], "errorCode": 0}
-    wanted = ({("orders", 0): Offset(7, None)}, 0, [(("orders", 2), 29)])
-    assert committed_offsets(part) == wanted
-    assert committed_offsets({"groups": [{"groupId": "g", **part}]}) == wanted
+    expected = ({("orders", 0): Offset(7, None)}, 0, [(("orders", 2), 29)])
+    assert committed_offsets(part) == expected
+    assert committed_offsets({"groups": [{"groupId": "g", **part}]}) == expected
 
 
 def test_recorded_offset_fetches_are_read() -> None:
-    found = [value for value in answers("clients", 1, "OffsetFetch") if "groups" not in value or value["groups"]]
-    names = [value for value in found if all("name" in one for one in _topics(value))]
+    responses = [value for value in answers("clients", 1, "OffsetFetch") if "groups" not in value or value["groups"]]
+    names = [value for value in responses if all("name" in topic for topic in _topics(value))]
     assert len(names) >= 10 and all(committed_offsets(value)[1] == 0 for value in names if _code(value) == 0)
 
 

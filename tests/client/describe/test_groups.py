@@ -21,15 +21,15 @@ def test_listed_groups_have_the_type_and_state_that_the_version_tells() -> None:
     old, *new = answers("clients", 1, "ListGroups")
     if "groupType" in (old["groups"] or [{}])[0]:
         old, new = new[-1], [old]
-    found = [one for value in (old, *new) for one in listed_groups(value, NODE)]
-    assert {one.type for one in found} >= {"classic"}
-    assert all(one.coordinator == NODE and one.members is None for one in found)
+    listings = [listing for value in (old, *new) for listing in listed_groups(value, NODE)]
+    assert {listing.type for listing in listings} >= {"classic"}
+    assert all(listing.coordinator == NODE and listing.members is None for listing in listings)
 
 
 def test_group_of_a_broker_that_tells_no_type_is_classic_and_its_state_unknown() -> None:
     """ListGroups before version 4."""
-    (found,) = listed_groups({"groups": [{"groupId": "g", "protocolType": "consumer"}]}, NODE)
-    assert (found.type, found.state) == ("classic", None)
+    (listing,) = listed_groups({"groups": [{"groupId": "g", "protocolType": "consumer"}]}, NODE)
+    assert (listing.type, listing.state) == ("classic", None)
 
 
 def test_filters_take_any_case() -> None:
@@ -37,11 +37,11 @@ def test_filters_take_any_case() -> None:
         {"groupId": "a", "protocolType": "share", "groupState": "Stable", "groupType": "share"},
         {"groupId": "b", "protocolType": "", "groupState": "Empty", "groupType": "Classic"},
     ]
-    found = listed_groups({"groups": rows}, NODE)
-    assert [one.type for one in found] == ["share", "classic"]
-    assert [one.group_id for one in filter_groups(found, ["SHARE"])] == ["a"]
-    assert [one.group_id for one in filter_groups(found, (), ["empty"])] == ["b"]
-    assert len(filter_groups(found)) == 2
+    listings = listed_groups({"groups": rows}, NODE)
+    assert [listing.type for listing in listings] == ["share", "classic"]
+    assert [listing.group_id for listing in filter_groups(listings, ["SHARE"])] == ["a"]
+    assert [listing.group_id for listing in filter_groups(listings, (), ["empty"])] == ["b"]
+    assert len(filter_groups(listings)) == 2
 
 
 def test_state_that_no_group_has_is_refused_with_a_suggestion() -> None:
@@ -55,9 +55,9 @@ def test_group_that_may_not_be_described_is_a_gap_with_its_acl() -> None:
         {"groupId": "a", "errorCode": 0, "groupState": "Stable", "members": [{}, {}]},
         {"groupId": "b", "errorCode": 30, "errorMessage": None, "groupState": "", "members": []},
     ]
-    found, gaps = member_counts({"groups": rows}, "ShareGroupDescribe")
-    assert found == {"a": ("Stable", 2)}
-    assert [(one.what, one.needs) for one in gaps] == [("members of b", "Describe on Group b")]
+    counts, gaps = member_counts({"groups": rows}, "ShareGroupDescribe")
+    assert counts == {"a": ("Stable", 2)}
+    assert [(gap.what, gap.needs) for gap in gaps] == [("members of b", "Describe on Group b")]
 
 
 def test_authorized_operations_tell_whether_the_list_is_complete() -> None:

@@ -26,8 +26,8 @@ def where(cluster_39: Cluster) -> str:
     create_topics(plain, (TOPIC, 2, 1))
     produce(plain, TOPIC, 0, 5)
     partition = {"partitionIndex": 0, "committedOffset": 2}
-    asked = {"groupId": GROUP, "topics": [{"name": TOPIC, "partitions": [partition]}]}
-    answer = call(plain, "OffsetCommit", asked)
+    request = {"groupId": GROUP, "topics": [{"name": TOPIC, "partitions": [partition]}]}
+    answer = call(plain, "OffsetCommit", request)
     assert answer.value["topics"][0]["partitions"][0]["errorCode"] == 0, answer.value
     call(plain, "InitProducerId", {"transactionalId": "old-writer", "transactionTimeoutMs": 60_000})
     return plain
@@ -35,11 +35,11 @@ def where(cluster_39: Cluster) -> str:
 
 def test_quorum_cluster_and_features_are_shown(where: str) -> None:
     quorum = see(where, describe_quorum)
-    assert (quorum.controller_id, [one.role for one in quorum.voters], quorum.gaps) == (1, ["leader"], ())
+    assert (quorum.controller_id, [voter.role for voter in quorum.voters], quorum.gaps) == (1, ["leader"], ())
     cluster = see(where, describe_cluster)
     assert (cluster.controller_id, cluster.metadata_version, cluster.gaps) == (1, "3.9-IV0", ())
     assert cluster.nodes[0].roles == ("broker", "controller") and cluster.nodes[0].fenced is None
-    features = {one.name: one for one in see(where, describe_features).features}
+    features = {feature.name: feature for feature in see(where, describe_features).features}
     assert features["metadata.version"].level == 21
 
 
@@ -47,26 +47,34 @@ def test_broker_looks_like_its_release(where: str) -> None:
     view = see(where, lambda cluster: describe_apis(cluster, [parse_client("java 4.3"), parse_client("java 0.10.2")]))
     assert view.nodes[0].releases == ("3.9",)
     newer, older = view.clients
-    assert "ShareFetch" in {one.api for one in newer.unserved} and older.unserved == ()
+    assert "ShareFetch" in {unserved.api for unserved in newer.unserved} and older.unserved == ()
 
 
 def test_groups_and_their_lag_are_shown(where: str) -> None:
-    groups = {one.group_id: one for one in see(where, describe_groups).groups}
+    groups = {listing.group_id: listing for listing in see(where, describe_groups).groups}
     assert (groups[GROUP].type, groups[GROUP].state, groups[GROUP].members) == ("classic", "Empty", 0)
     group = see(where, lambda cluster: describe_group(cluster, GROUP))
-    assert [(one.partition, one.current_offset, one.end_offset, one.lag) for one in group.partitions] == [(0, 2, 5, 3)]
+    assert [
+        (partition.partition, partition.current_offset, partition.end_offset, partition.lag)
+        for partition in group.partitions
+    ] == [(0, 2, 5, 3)]
     with pytest.raises(RefusedError, match="GROUP_ID_NOT_FOUND"):
         see(where, lambda cluster: describe_group(cluster, "nobody"))
 
 
 def test_topic_transactions_and_configs_are_shown(where: str) -> None:
     topic = see(where, lambda cluster: describe_topic(cluster, TOPIC))
-    assert [(one.leader, one.start_offset, one.end_offset) for one in topic.partitions] == [(1, 0, 5), (1, 0, 0)]
+    assert [(partition.leader, partition.start_offset, partition.end_offset) for partition in topic.partitions] == [
+        (1, 0, 5),
+        (1, 0, 0),
+    ]
     assert topic.gaps == () and topic.min_in_sync_replicas == 1
     listed = see(where, describe_transactions).transactions
-    assert [(one.transactional_id, one.state, one.overdue) for one in listed] == [("old-writer", "Empty", False)]
+    assert [(transaction.transactional_id, transaction.state, transaction.overdue) for transaction in listed] == [
+        ("old-writer", "Empty", False)
+    ]
     (configs,) = see(where, lambda cluster: describe_configs(cluster, ()))
-    assert {one.name: one.value for one in configs.settings}["node.id"] == "1"
+    assert {setting.name: setting.value for setting in configs.settings}["node.id"] == "1"
 
 
 def test_share_and_streams_groups_are_named_with_the_release_that_has_them(where: str) -> None:

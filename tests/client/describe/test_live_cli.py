@@ -44,7 +44,7 @@ def test_cluster_names_the_true_controller(quorum_cluster: Cluster, capsys: pyte
     assert main(["describe", "cluster", quorum_cluster.bootstrap, "--json"]) == 0
     seen = json.loads(capsys.readouterr().out)
     assert seen["controller_id"] == quorum_cluster.leader()
-    assert [(one["node_id"], one["roles"]) for one in seen["nodes"]] == [
+    assert [(node["node_id"], node["roles"]) for node in seen["nodes"]] == [
         *((number, ["broker", "controller"]) for number in (1, 2, 3)),
         (4, ["broker"]),
     ]
@@ -54,16 +54,16 @@ def test_cluster_names_the_true_controller(quorum_cluster: Cluster, capsys: pyte
 def test_apis_look_like_the_release_that_runs(where: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["describe", "apis", where, "--client", "java 0.10.2", "--json"]) == 0
     seen = json.loads(capsys.readouterr().out)
-    assert {tuple(one["releases"]) for one in seen["nodes"]} == {("4.3",)}
+    assert {tuple(node["releases"]) for node in seen["nodes"]} == {("4.3",)}
     assert seen["oldest_client"] == "2.1"
-    assert "Produce" in {one["api"] for one in seen["clients"][0]["unserved"]}
+    assert "Produce" in {unserved["api"] for unserved in seen["clients"][0]["unserved"]}
 
 
 def test_topic_that_is_not_there_leaves_the_others_and_code_1(where: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["describe", "topic", where, TOPIC, "nowhere"]) == 1
-    said = capsys.readouterr()
-    assert f"Topic {TOPIC}" in said.out
-    assert "UNKNOWN_TOPIC_OR_PARTITION (3)" in said.err and len(said.err.splitlines()) == 1
+    captured = capsys.readouterr()
+    assert f"Topic {TOPIC}" in captured.out
+    assert "UNKNOWN_TOPIC_OR_PARTITION (3)" in captured.err and len(captured.err.splitlines()) == 1
 
 
 class Watch:
@@ -82,15 +82,15 @@ class Watch:
             preexec_fn=hear_interrupts,
         )
         os.close(theirs)
-        self.said = b""
+        self.output = b""
 
-    def until(self, found: Callable[[bytes], bool]) -> bytes:
+    def until(self, complete: Callable[[bytes], bool]) -> bytes:
         deadline = time.monotonic() + SECONDS
-        while not found(self.said):
-            assert time.monotonic() < deadline, self.said
+        while not complete(self.output):
+            assert time.monotonic() < deadline, self.output
             if not self._read():
-                raise AssertionError(f"it ended: {self.said!r}")
-        return self.said
+                raise AssertionError(f"it ended: {self.output!r}")
+        return self.output
 
     def interrupt(self) -> int:
         self.process.send_signal(signal.SIGINT)
@@ -109,22 +109,22 @@ class Watch:
             piece = os.read(self._mine, 65536) if ready else b""
         except OSError:  # a terminal whose other side is closed
             piece = b""
-        self.said += piece
+        self.output += piece
         return bool(piece)
 
 
 def test_watch_prints_block_after_block_into_a_pipe(where: str) -> None:
     watch = Watch(["describe", "quorum", where, "--watch", "0.2"], terminal=False)
-    said = watch.until(lambda text: text.count(b"Quorum, led by node") >= 3)
+    output = watch.until(lambda text: text.count(b"Quorum, led by node") >= 3)
     assert watch.interrupt() == 130 and watch.errors == b""
-    assert b"\033[" not in said and said.count(b", every 0.2 s\n") >= 3
+    assert b"\033[" not in output and output.count(b", every 0.2 s\n") >= 3
 
 
 def test_watch_prints_a_line_of_json_for_each_look(where: str) -> None:
     watch = Watch(["groups", where, "--json", "--watch", "0.2"], terminal=False)
-    said = watch.until(lambda text: text.count(b"\n") >= 2)
+    output = watch.until(lambda text: text.count(b"\n") >= 2)
     assert watch.interrupt() == 130
-    times = [json.loads(line)["observed_at"] for line in said.splitlines()[:2]]
+    times = [json.loads(line)["observed_at"] for line in output.splitlines()[:2]]
     assert times[0] < times[1]
 
 
@@ -132,12 +132,12 @@ def test_watch_redraws_in_place_on_a_terminal(where: str) -> None:
     watch = Watch(["describe", "quorum", where, "--watch", "0.2"], terminal=True)
     watch.until(lambda text: text.count(b"\033[H") >= 3)
     assert watch.interrupt() == 130
-    said = watch.said
+    output = watch.output
     # once hidden and cleared, then drawn over; the cursor comes back
-    assert said.startswith(b"\033[?25l\033[2J\033[H") and said.count(b"\033[2J") == 1
-    assert said.rstrip().endswith(b"\033[?25h")
+    assert output.startswith(b"\033[?25l\033[2J\033[H") and output.count(b"\033[2J") == 1
+    assert output.rstrip().endswith(b"\033[?25h")
     # no look is taller than the window, or the next would not cover it
-    assert max(look.count(b"\n") for look in said.split(b"\033[H")) < 20
+    assert max(look.count(b"\n") for look in output.split(b"\033[H")) < 20
 
 
 def test_watch_outlives_a_broker_that_is_away(cluster: Cluster) -> None:
@@ -151,6 +151,6 @@ def test_watch_outlives_a_broker_that_is_away(cluster: Cluster) -> None:
         assert b"trying again" in watch.process.stderr.readline()
     finally:
         cluster.thaw(1)
-    before = watch.said.count(b"\n")
+    before = watch.output.count(b"\n")
     watch.until(lambda text: text.count(b"\n") > before)
     assert watch.interrupt() == 130

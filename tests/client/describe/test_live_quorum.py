@@ -20,11 +20,11 @@ SECONDS = 60.0
 
 
 def replicas(view: QuorumView) -> dict[int, ReplicaView]:
-    return {one.node_id: one for one in (*view.voters, *view.observers)}
+    return {replica.node_id: replica for replica in (*view.voters, *view.observers)}
 
 
 def offsets(view: QuorumView) -> dict[int, tuple[int | None, int | None]]:
-    return {number: (one.log_end_offset, one.lag) for number, one in replicas(view).items()}
+    return {number: (replica.log_end_offset, replica.lag) for number, replica in replicas(view).items()}
 
 
 def replication(lines: list[str]) -> dict[int, list[str]]:
@@ -69,18 +69,18 @@ def assert_same_replication(before: QuorumView, lines: list[str], after: QuorumV
 
 
 def assert_same_status(before: QuorumView, lines: list[str]) -> None:
-    said = status(lines)
-    assert said["ClusterId"] == before.cluster_id
-    assert said["LeaderId"] == str(before.controller_id)
-    assert said["LeaderEpoch"] == str(before.leader_epoch)
-    assert said["HighWatermark"] == str(before.high_watermark)
+    leader_line = status(lines)
+    assert leader_line["ClusterId"] == before.cluster_id
+    assert leader_line["LeaderId"] == str(before.controller_id)
+    assert leader_line["LeaderEpoch"] == str(before.leader_epoch)
+    assert leader_line["HighWatermark"] == str(before.high_watermark)
     for name, ours in (("CurrentVoters", before.voters), ("CurrentObservers", before.observers)):
-        nodes = {node["id"]: node for node in json.loads(said[name])}
-        assert nodes.keys() == {one.node_id for one in ours}
-        for one in ours:
-            assert nodes[one.node_id]["directoryId"] == one.directory_id
-            assert tuple(nodes[one.node_id].get("endpoints", ())) == one.endpoints
-    lag, wait = int(said["MaxFollowerLag"]), int(said["MaxFollowerLagTimeMs"])
+        nodes = {node["id"]: node for node in json.loads(leader_line[name])}
+        assert nodes.keys() == {replica.node_id for replica in ours}
+        for replica in ours:
+            assert nodes[replica.node_id]["directoryId"] == replica.directory_id
+            assert tuple(nodes[replica.node_id].get("endpoints", ())) == replica.endpoints
+    lag, wait = int(leader_line["MaxFollowerLag"]), int(leader_line["MaxFollowerLagTimeMs"])
     if before.max_follower_lag is None:
         assert lag > 0  # the tool's −1, subtracted
     else:
@@ -109,7 +109,7 @@ def test_controllers_asked_directly_say_the_same(quorum_cluster: Cluster) -> Non
     assert (view.controller_id, view.leader_epoch) == (other.controller_id, other.leader_epoch)
     assert replicas(view).keys() == replicas(other).keys()
     nodes = see(where, describe_cluster).nodes
-    assert [(one.node_id, one.roles) for one in nodes] == [(number, ("controller",)) for number in (1, 2, 3)]
+    assert [(node.node_id, node.roles) for node in nodes] == [(number, ("controller",)) for number in (1, 2, 3)]
     with pytest.raises(UsageError, match="give a broker's address"):
         see(where, describe_groups)
 
@@ -131,13 +131,13 @@ def test_frozen_follower_falls_behind_in_both(quorum_cluster: Cluster, tools: To
         assert before.gaps == ()
         late = replicas(before)[frozen]
         assert late.behind and re.match(rf"Voter node {frozen} did not fetch", late.behind)
-        assert [one.rule for one in before.troubles] == ["quorum_follower_behind"]
-        assert all(one.behind is None for number, one in replicas(before).items() if number != frozen)
+        assert [trouble.rule for trouble in before.troubles] == ["quorum_follower_behind"]
+        assert all(replica.behind is None for number, replica in replicas(before).items() if number != frozen)
         before, lines, _ = beside(tools, where, "--status")
         assert_same_status(before, lines)
         # both reckon against the leader's clock, from when it was last caught up
-        said, held = int(status(lines)["MaxFollowerLagTimeMs"]), before.max_follower_lag_ms
-        assert held is not None and held <= said
+        tool_lag, held = int(status(lines)["MaxFollowerLagTimeMs"]), before.max_follower_lag_ms
+        assert held is not None and held <= tool_lag
     finally:
         quorum_cluster.thaw(frozen)
     until("nobody behind", lambda: not see(where, describe_quorum).troubles, SECONDS)
@@ -152,8 +152,8 @@ def test_killed_leader_has_unknown_lag_where_the_tool_subtracts(quorum_cluster: 
 
         def led() -> QuorumView | None:
             view = see(where, describe_quorum)
-            known = [one for number, one in replicas(view).items() if number != killed]
-            fetched = all(one.log_end_offset is not None for one in known) and len(view.observers) == 1
+            known = [replica for number, replica in replicas(view).items() if number != killed]
+            fetched = all(replica.log_end_offset is not None for replica in known) and len(view.observers) == 1
             return view if view.controller_id != killed and fetched else None
 
         until("another leader that everybody follows", led, SECONDS)

@@ -32,8 +32,8 @@ def where(secured_cluster: Cluster) -> Cluster:
     create_topics(plain, (BOBS_TOPIC, 1, 1), ("secret", 1, 1))
     for group, topic in ((READERS, BOBS_TOPIC), (READERS, "secret"), (OTHERS, BOBS_TOPIC)):
         partition = {"partitionIndex": 0, "committedOffset": 0}
-        asked = {"groupId": group, "topics": [{"name": topic, "partitions": [partition]}]}
-        answer = call(plain, "OffsetCommit", asked, version=9)
+        request = {"groupId": group, "topics": [{"name": topic, "partitions": [partition]}]}
+        answer = call(plain, "OffsetCommit", request, version=9)
         assert answer.value["topics"][0]["partitions"][0]["errorCode"] == 0, answer.value
     join(plain, SHARE, BOBS_TOPIC)
     return secured_cluster
@@ -48,14 +48,14 @@ def join(where: str, group: str, topic: str) -> None:
 
 def test_groups_lists_those_that_may_be_described_and_says_so(where: Cluster) -> None:
     bob = see(as_user(where, "bob"), describe_groups)
-    assert {one.group_id for one in bob.groups} >= {READERS, SHARE} and bob.complete is False
-    assert OTHERS not in {one.group_id for one in bob.groups}
+    assert {group.group_id for group in bob.groups} >= {READERS, SHARE} and bob.complete is False
+    assert OTHERS not in {group.group_id for group in bob.groups}
     carol = see(as_user(where, "carol"), describe_groups)
-    assert {one.group_id for one in carol.groups} >= {READERS, SHARE, OTHERS} and carol.complete is True
+    assert {group.group_id for group in carol.groups} >= {READERS, SHARE, OTHERS} and carol.complete is True
     # she may list them all, and describe none
-    assert f"Describe on Group {OTHERS}" in {one.needs for one in carol.gaps}
+    assert f"Describe on Group {OTHERS}" in {gap.needs for gap in carol.gaps}
     alice = see(as_user(where, "alice"), describe_groups)
-    assert alice.gaps == () and {one.type for one in alice.groups} == {"classic", "share"}
+    assert alice.gaps == () and {group.type for group in alice.groups} == {"classic", "share"}
 
 
 def test_quorum_needs_describe_on_the_cluster(where: Cluster) -> None:
@@ -64,14 +64,14 @@ def test_quorum_needs_describe_on_the_cluster(where: Cluster) -> None:
     assert refused.value.code == 31
     carol = see(as_user(where, "carol"), describe_quorum)
     assert carol.controller_id == 1 and not carol.fetch_timeout_known
-    assert [one.needs for one in carol.gaps] == ["DescribeConfigs on Cluster"]
+    assert [gap.needs for gap in carol.gaps] == ["DescribeConfigs on Cluster"]
 
 
 def test_cluster_shows_brokers_without_the_controller(where: Cluster) -> None:
     bob = see(as_user(where, "bob"), describe_cluster)
-    assert [one.node_id for one in bob.nodes] == [1] and bob.controller_id is None
+    assert [node.node_id for node in bob.nodes] == [1] and bob.controller_id is None
     assert bob.topics == 1
-    assert "Describe on Cluster" in {one.needs for one in bob.gaps}
+    assert "Describe on Cluster" in {gap.needs for gap in bob.gaps}
     # she sees the quorum without its timeouts, of which this view shows none
     carol = see(as_user(where, "carol"), describe_cluster)
     assert carol.controller_id == 1 and carol.gaps == ()
@@ -84,14 +84,14 @@ def test_topic_shows_partitions_without_configs_and_moves(where: Cluster) -> Non
     (part,) = bob.partitions
     assert (part.leader, part.start_offset, part.end_offset) == (1, 0, 0)
     assert bob.operations == ("Describe",)
-    assert {one.needs for one in bob.gaps} == {f"DescribeConfigs on Topic {BOBS_TOPIC}", "Describe on Cluster"}
+    assert {gap.needs for gap in bob.gaps} == {f"DescribeConfigs on Topic {BOBS_TOPIC}", "Describe on Cluster"}
     with pytest.raises(RefusedError, match="it needs Describe on Topic secret"):
         see(as_user(where, "bob"), lambda cluster: describe_topic(cluster, "secret"))
 
 
 def test_group_leaves_out_topics_that_may_not_be_seen(where: Cluster) -> None:
     bob = see(as_user(where, "bob"), lambda cluster: describe_group(cluster, READERS))
-    assert [one.topic for one in bob.partitions] == [BOBS_TOPIC]
+    assert [partition.topic for partition in bob.partitions] == [BOBS_TOPIC]
     with pytest.raises(RefusedError, match=f"it needs Describe on Group {OTHERS}"):
         see(as_user(where, "bob"), lambda cluster: describe_group(cluster, OTHERS))
 
@@ -99,7 +99,7 @@ def test_group_leaves_out_topics_that_may_not_be_seen(where: Cluster) -> None:
 def test_share_group_needs_its_topics_too(where: Cluster) -> None:
     bob = see(as_user(where, "bob"), lambda cluster: describe_share_group(cluster, SHARE))
     assert bob.group_id == SHARE
-    assert {one.needs for one in bob.gaps} == {f"DescribeConfigs on Group {SHARE}"}
+    assert {gap.needs for gap in bob.gaps} == {f"DescribeConfigs on Group {SHARE}"}
 
 
 def test_share_group_that_has_a_secret_topic_says_so(where: Cluster) -> None:
@@ -111,15 +111,15 @@ def test_share_group_that_has_a_secret_topic_says_so(where: Cluster) -> None:
             return error
         return None  # nothing is assigned to the member yet
 
-    said = until("a topic that bob may not see in the group", refusal, 30)
+    message = until("a topic that bob may not see in the group", refusal, 30)
     # the broker does not say which topic it is
-    assert str(said).endswith("it needs Describe on Topic, each one it is about") and said.code == 29
+    assert str(message).endswith("it needs Describe on Topic, each one it is about") and message.code == 29
 
 
 def test_configs_name_the_acl_of_each_resource(where: Cluster) -> None:
-    wanted = [Resource("topic", BOBS_TOPIC), Resource("broker", "1"), Resource("group", SHARE)]
-    found = see(as_user(where, "bob"), lambda cluster: describe_configs(cluster, wanted))
-    assert [one.gaps[0].needs for one in found] == [
+    resources = [Resource("topic", BOBS_TOPIC), Resource("broker", "1"), Resource("group", SHARE)]
+    settings = see(as_user(where, "bob"), lambda cluster: describe_configs(cluster, resources))
+    assert [resource.gaps[0].needs for resource in settings] == [
         f"DescribeConfigs on Topic {BOBS_TOPIC}",
         "DescribeConfigs on Cluster",
         f"DescribeConfigs on Group {SHARE}",

@@ -36,7 +36,7 @@ def look(stage: Stage) -> ShareGroupView:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ToolOutput:
     """What the tool printed: --state, --members and --offsets."""
 
     state: dict[str, str]
@@ -46,39 +46,39 @@ class Told:
 
 def assert_as_the_tool_has_it(stage: Stage, tools: Tools) -> ShareGroupView:
     """Both around a moment in which nothing changed."""
-    asked = ("--describe", "--group", GROUP, "--verbose")
+    arguments = ("--describe", "--group", GROUP, "--verbose")
 
-    def same() -> tuple[ShareGroupView, Told] | None:
+    def same() -> tuple[ShareGroupView, ToolOutput] | None:
         before = look(stage)
-        (state,) = tools.table(SHARE, *asked, "--state")
-        members = tools.table(SHARE, *asked, "--members") if before.members else []
-        told = Told(state, members, tools.table(SHARE, *asked, "--offsets"))
-        return (before, told) if look(stage) == before else None
+        (state,) = tools.table(SHARE, *arguments, "--state")
+        members = tools.table(SHARE, *arguments, "--members") if before.members else []
+        tool = ToolOutput(state, members, tools.table(SHARE, *arguments, "--offsets"))
+        return (before, tool) if look(stage) == before else None
 
-    group, told = until("a moment in which nothing changes", same, SECONDS)
-    assert_same(group, told)
+    group, tool = until("a moment in which nothing changes", same, SECONDS)
+    assert_same(group, tool)
     return group
 
 
-def assert_same(group: ShareGroupView, said: Told) -> None:
-    state, node = said.state, group.coordinator
+def assert_same(group: ShareGroupView, tool: ToolOutput) -> None:
+    state, node = tool.state, group.coordinator
     assert node is not None
     assert (state["COORDINATOR"], state["ID"]) == (node.address, f"({node.node_id})")
     assert state["STATE"] == group.state
     assert (state["GROUP-EPOCH"], state["ASSIGNMENT-EPOCH"]) == (str(group.group_epoch), str(group.assignment_epoch))
     assert state["#MEMBERS"] == str(len(group.members))
-    rows = {row["CONSUMER-ID"]: row for row in said.members}
-    assert rows.keys() == {one.member_id for one in group.members}
-    for one in group.members:
-        row = rows[one.member_id]
-        assert (row["HOST"], row["CLIENT-ID"]) == (one.host, one.client_id)
-        assert row["MEMBER-EPOCH"] == str(one.member_epoch)
-        assert int(row["#PARTITIONS"]) == sum(len(some.partitions) for some in one.assignment)
+    rows = {row["CONSUMER-ID"]: row for row in tool.members}
+    assert rows.keys() == {listed.member_id for listed in group.members}
+    for listed in group.members:
+        row = rows[listed.member_id]
+        assert (row["HOST"], row["CLIENT-ID"]) == (listed.host, listed.client_id)
+        assert row["MEMBER-EPOCH"] == str(listed.member_epoch)
+        assert int(row["#PARTITIONS"]) == sum(len(some.partitions) for some in listed.assignment)
         assert row["ASSIGNMENT"] == ";".join(
-            f"{some.topic}:{','.join(map(str, some.partitions))}" for some in one.assignment
+            f"{some.topic}:{','.join(map(str, some.partitions))}" for some in listed.assignment
         )
-    offsets = {(row["TOPIC"], int(row["PARTITION"])): row for row in said.offsets}
-    assert offsets.keys() == {(one.topic, one.partition) for one in group.partitions}
+    offsets = {(row["TOPIC"], int(row["PARTITION"])): row for row in tool.offsets}
+    assert offsets.keys() == {(partition.topic, partition.partition) for partition in group.partitions}
     for part in group.partitions:
         row = offsets[part.topic, part.partition]
         assert row["START-OFFSET"] == ("-" if part.start_offset is None else str(part.start_offset))
@@ -90,8 +90,8 @@ def assert_same(group: ShareGroupView, said: Told) -> None:
 def test_group_whose_member_keeps_up_is_as_kafkas_tool_has_it(stage: Stage, member: Program, tools: Tools) -> None:
     until("no lag", lambda: _without_lag(look(stage)), SECONDS)
     group = assert_as_the_tool_has_it(stage, tools)
-    (one,) = group.members
-    assert (one.client_id, one.subscriptions) == (member.who, ("labels", TOPIC))
+    (listed,) = group.members
+    assert (listed.client_id, listed.subscriptions) == (member.who, ("labels", TOPIC))
     assert group.state == "Stable" and group.gaps == ()
     settings = {setting.name: (setting.value, setting.source) for setting in group.settings}
     assert settings["share.auto.offset.reset"] == ("earliest", "group")
@@ -99,7 +99,7 @@ def test_group_whose_member_keeps_up_is_as_kafkas_tool_has_it(stage: Stage, memb
 
 
 def _without_lag(group: ShareGroupView) -> ShareGroupView | None:
-    read = {(one.topic, one.partition): one for one in group.partitions}.get((TOPIC, 0))
+    read = {(partition.topic, partition.partition): partition for partition in group.partitions}.get((TOPIC, 0))
     return group if read is not None and read.start_offset is not None and group.lag == 0 else None
 
 
@@ -114,9 +114,9 @@ def test_hung_member_makes_its_partition_stand_still(stage: Stage, member: Progr
 
     group = see(stage.cluster.bootstrap, twice)
     assert group.standing_still == (f"{TOPIC}-0",)
-    part = next(one for one in group.partitions if (one.topic, one.partition) == (TOPIC, 0))
+    part = next(partition for partition in group.partitions if (partition.topic, partition.partition) == (TOPIC, 0))
     assert (part.end_offset, part.lag) == (9, 7)
-    assert part.members == tuple(one.member_id for one in group.members)
+    assert part.members == tuple(listed.member_id for listed in group.members)
     assert_as_the_tool_has_it(stage, tools)
 
 

@@ -42,17 +42,17 @@ def look(stage: Stage) -> StreamsGroupView:
 
 def tasks_of(text: str, prefix: str = "") -> Tasks:
     """`ACTIVE: 0:[0,1]; 1:[0]; TARGET-ACTIVE: …` by role."""
-    found = []
+    tasks = []
     for role in ROLES:
         part = re.search(rf"(?<![-\w]){prefix}{role.upper()}:\s*((?:\S+:\[[\d, ]*\];?\s*)*)", text)
         named = re.findall(r"(\S+):\[([\d, ]*)\]", part[1]) if part else []
         pairs = sorted((of, int(number)) for of, numbers in named for number in numbers.split(","))
-        found.append(tuple(f"{of}_{number}" for of, number in pairs))
-    return Tasks(*found)
+        tasks.append(tuple(f"{of}_{number}" for of, number in pairs))
+    return Tasks(*tasks)
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ToolOutput:
     """What the tool printed: --state, --members and --offsets."""
 
     state: dict[str, str]
@@ -62,44 +62,44 @@ class Told:
 
 def assert_as_the_tool_has_it(stage: Stage, tools: Tools) -> StreamsGroupView:
     """Both around a moment in which nothing changed."""
-    asked = ("--describe", "--group", GROUP, "--verbose")
+    arguments = ("--describe", "--group", GROUP, "--verbose")
 
-    def same() -> tuple[StreamsGroupView, Told] | None:
+    def same() -> tuple[StreamsGroupView, ToolOutput] | None:
         before = look(stage)
-        (state,) = tools.table(STREAMS, *asked, "--state")
-        _, *members = tools.run(STREAMS, *asked, "--members")
-        told = Told(state, members, tools.table(STREAMS, *asked, "--offsets") if before.inputs else [])
-        return (before, told) if look(stage) == before else None
+        (state,) = tools.table(STREAMS, *arguments, "--state")
+        _, *members = tools.run(STREAMS, *arguments, "--members")
+        tool = ToolOutput(state, members, tools.table(STREAMS, *arguments, "--offsets") if before.inputs else [])
+        return (before, tool) if look(stage) == before else None
 
-    group, told = until("a moment in which nothing changes", same, SECONDS)
-    assert_same(group, told)
+    group, tool = until("a moment in which nothing changes", same, SECONDS)
+    assert_same(group, tool)
     return group
 
 
-def assert_same(group: StreamsGroupView, said: Told) -> None:
-    state, node = said.state, group.coordinator
+def assert_same(group: StreamsGroupView, tool: ToolOutput) -> None:
+    state, node = tool.state, group.coordinator
     assert node is not None
     assert (state["COORDINATOR"], state["ID"]) == (node.address, f"({node.node_id})")
     assert (state["STATE"], state["#MEMBERS"]) == (group.state, str(len(group.members)))
     assert state["GROUP-EPOCH"] == str(group.group_epoch)
     assert state["TARGET-ASSIGNMENT-EPOCH"] == str(group.assignment_epoch)
-    rows = {line.split()[3]: line.split(maxsplit=8) for line in said.members}
-    assert rows.keys() == {one.member_id for one in group.members}
+    rows = {line.split()[3]: line.split(maxsplit=8) for line in tool.members}
+    assert rows.keys() == {member.member_id for member in group.members}
     for process in group.processes:
-        for one in process.members:
-            row = rows[one.member_id]
+        for member in process.members:
+            row = rows[member.member_id]
             assert row[1:3] == [str(group.assignment_epoch), str(group.topology_epoch)]
             assert row[4:8] == [
-                "classic" if one.classic else "streams",
-                str(one.member_epoch),
+                "classic" if member.classic else "streams",
+                str(member.member_epoch),
                 process.process_id,
-                one.client_id,
+                member.client_id,
             ]
-            told = row[8] if len(row) > 8 else ""
-            assert tasks_of(told) == one.assignment, told
-            assert tasks_of(told, "TARGET-") == one.target, told
-    offsets = {(one["TOPIC"], int(one["PARTITION"])): one for one in said.offsets}
-    assert offsets.keys() == {(one.topic, one.partition) for one in group.inputs}
+            cell = row[8] if len(row) > 8 else ""
+            assert tasks_of(cell) == member.assignment, cell
+            assert tasks_of(cell, "TARGET-") == member.target, cell
+    offsets = {(offset["TOPIC"], int(offset["PARTITION"])): offset for offset in tool.offsets}
+    assert offsets.keys() == {(source.topic, source.partition) for source in group.inputs}
     for part in group.inputs:
         told_of = offsets[part.topic, part.partition]
         assert told_of["CURRENT-OFFSET"] == ("-" if part.current_offset is None else str(part.current_offset))
@@ -109,7 +109,7 @@ def assert_same(group: StreamsGroupView, said: Told) -> None:
 
 def _settled(stage: Stage, lag: int) -> StreamsGroupView | None:
     group = look(stage)
-    held = sorted(task for one in group.members for task in one.assignment.active)
+    held = sorted(task for member in group.members for task in member.assignment.active)
     return group if group.state == "Stable" and held == sorted(TASKS) and group.lag == lag else None
 
 
@@ -119,8 +119,8 @@ def test_stable_group_is_as_kafkas_tool_has_it(stage: Stage, first: Program, too
     group = assert_as_the_tool_has_it(stage, tools)
     assert group.waits == () and group.statuses == () and group.gaps == ()
     (process,) = group.processes
-    (one,) = process.members
-    assert one.client_id.startswith(first.who) and one.assignment.active == TASKS
+    (member,) = process.members
+    assert member.client_id.startswith(first.who) and member.assignment.active == TASKS
     assert [part.source_topics for part in group.subtopologies] == [(TOPIC,), ()]
     assert group.topology_epoch == 0 and group.topology_description is None
 
@@ -140,8 +140,8 @@ def test_rebalance_names_the_member_that_it_waits_for(stage: Stage, first: Progr
         until("a rebalance that waits", waiting, SECONDS)
         group = assert_as_the_tool_has_it(stage, tools)
         assert group.group_epoch > before.group_epoch and group.state == "Reconciling"
-        said = "; ".join(group.waits)
-        assert "weaver-1" in said and "weaver-2" in said
+        message = "; ".join(group.waits)
+        assert "weaver-1" in message and "weaver-2" in message
         produce(stage.cluster.bootstrap, TOPIC, 1, 4)
     finally:
         first.process.thaw()
@@ -153,7 +153,11 @@ def test_rebalance_names_the_member_that_it_waits_for(stage: Stage, first: Progr
 
 def _spread(stage: Stage) -> StreamsGroupView | None:
     group = _settled(stage, 0)
-    return group if group and len(group.members) == 2 and all(one.assignment.active for one in group.members) else None
+    return (
+        group
+        if group and len(group.members) == 2 and all(member.assignment.active for member in group.members)
+        else None
+    )
 
 
 def test_topic_that_does_not_exist_is_a_status(stage: Stage) -> None:
@@ -171,5 +175,5 @@ def test_topic_that_does_not_exist_is_a_status(stage: Stage) -> None:
     group = until("a group that is not ready", seen, SECONDS)
     spinner.process.kill()
     assert group.state == "NotReady" and group.lag is None
-    assert any(one.name == "MISSING_SOURCE_TOPICS" and "yarn" in one.detail for one in group.statuses)
+    assert any(status.name == "MISSING_SOURCE_TOPICS" and "yarn" in status.detail for status in group.statuses)
     assert group.waits[0].startswith("the topology is not ready: MISSING_SOURCE_TOPICS")

@@ -11,11 +11,11 @@ import pytest
 from kafkascope.cli.describe.apis import show_apis
 from kafkascope.cli.describe.cluster import show_cluster, show_features, show_transactions
 from kafkascope.cli.describe.group import show_group, show_groups
-from kafkascope.cli.describe.look import plain
 from kafkascope.cli.describe.quorum import show_quorum
 from kafkascope.cli.describe.share import show_share_group
 from kafkascope.cli.describe.streams import show_streams_group
 from kafkascope.cli.describe.topic import show_configs, show_topic
+from kafkascope.cli.output import plain
 from kafkascope.client import Cluster, connect
 from kafkascope.client.describe.apis import describe_apis
 from kafkascope.client.describe.cluster import describe_cluster
@@ -55,8 +55,8 @@ VIEWS: dict[str, tuple[Callable[[Cluster], Awaitable[Any]], Callable[[Any], Any]
 def tame(value: Any) -> Any:
     """Without error codes: what they do is told elsewhere, and here they would hide the rest."""
     if isinstance(value, dict):
-        return {name: 0 if name == "errorCode" else tame(one) for name, one in value.items()}
-    return [tame(one) for one in value] if isinstance(value, list) else value
+        return {name: 0 if name == "errorCode" else tame(inner) for name, inner in value.items()}
+    return [tame(inner) for inner in value] if isinstance(value, list) else value
 
 
 def name_the_log(value: dict[str, Any]) -> None:

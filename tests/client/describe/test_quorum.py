@@ -12,8 +12,8 @@ from tests.client.describe.recorded import CAPTURES, answers
 
 
 def described(leader: int, epoch: int) -> list[Mapping[str, Any]]:
-    found = [value for value in answers("quorum", leader, "DescribeQuorum") if value["topics"]]
-    parts = [(value, value["topics"][0]["partitions"][0]) for value in found]
+    responses = [value for value in answers("quorum", leader, "DescribeQuorum") if value["topics"]]
+    parts = [(value, value["topics"][0]["partitions"][0]) for value in responses]
     return [value for value, part in parts if part["errorCode"] == 0 and part["leaderEpoch"] == epoch]
 
 
@@ -23,48 +23,48 @@ def view(value: Mapping[str, Any], **more: Any) -> QuorumView:
 
 def frozen() -> Mapping[str, Any]:
     """Node 1 stands still at 37 while the leader, node 2, goes on."""
-    found = [value for value in described(2, 1) if _ends(value)[1] == 37 and _ends(value)[2] == 49]
-    return found[-1]
+    responses = [value for value in described(2, 1) if _ends(value)[1] == 37 and _ends(value)[2] == 49]
+    return responses[-1]
 
 
 def _ends(value: Mapping[str, Any]) -> dict[int, int]:
     voters = value["topics"][0]["partitions"][0]["currentVoters"]
-    return {one["replicaId"]: one["logEndOffset"] for one in voters}
+    return {voter["replicaId"]: voter["logEndOffset"] for voter in voters}
 
 
 def test_healthy_quorum_has_a_leader_followers_and_an_observer_in_time() -> None:
     seen = view(described(2, 1)[0], cluster_id="abc")
     assert (seen.controller_id, seen.leader_epoch, seen.high_watermark) == (2, 1, 30)
-    assert [(one.node_id, one.role, one.lag, one.behind) for one in seen.voters] == [
+    assert [(voter.node_id, voter.role, voter.lag, voter.behind) for voter in seen.voters] == [
         (2, "leader", 0, None),
         (1, "follower", 0, None),
         (3, "follower", 0, None),
     ]
-    assert [(one.node_id, one.role, one.lag) for one in seen.observers] == [(4, "observer", 0)]
+    assert [(observer.node_id, observer.role, observer.lag) for observer in seen.observers] == [(4, "observer", 0)]
     assert (seen.max_follower_lag, seen.max_follower_lag_ms, seen.troubles) == (0, 0, ())
-    assert all(one.endpoints and one.directory_id for one in seen.voters)
+    assert all(voter.endpoints and voter.directory_id for voter in seen.voters)
 
 
 def test_frozen_follower_falls_behind_by_time_against_the_fetch_timeout() -> None:
     seen = view(frozen())
-    late = next(one for one in seen.voters if one.node_id == 1)
+    late = next(voter for voter in seen.voters if voter.node_id == 1)
     assert (late.lag, late.log_end_offset) == (12, 37)
     assert not seen.fetch_timeout_known
     assert late.fetch_age_ms is not None and late.fetch_age_ms >= seen.fetch_timeout_ms == 2000
     assert late.behind is not None and late.behind.startswith("Voter node 1 did not fetch")
-    assert [one.rule for one in seen.troubles] == ["quorum_follower_behind"]
+    assert [trouble.rule for trouble in seen.troubles] == ["quorum_follower_behind"]
 
 
 def test_lag_in_records_alone_is_not_behind() -> None:
     seen = view(frozen(), timeouts={"controller.quorum.fetch.timeout.ms": 3_600_000})
     assert seen.fetch_timeout_known and seen.max_follower_lag == 12
-    assert [one.behind for one in seen.voters] == [None, None, None]
+    assert [voter.behind for voter in seen.voters] == [None, None, None]
 
 
 def test_replica_that_has_not_fetched_from_this_leader_has_unknown_lag() -> None:
     value = next(value for value in described(3, 2) if _ends(value)[2] == -1)
     seen = view(value)
-    dead = next(one for one in seen.voters if one.node_id == 2)
+    dead = next(voter for voter in seen.voters if voter.node_id == 2)
     assert (dead.log_end_offset, dead.lag, dead.lag_ms, dead.fetch_age_ms) == (None, None, None, None)
     assert dead.behind is not None and "unknown" in dead.behind
     # the furthest behind may be the one of which nothing is known
@@ -93,10 +93,10 @@ def test_answers_without_timestamps_have_unknown_times() -> None:
     value = deepcopy(dict(described(2, 1)[0]))
     del value["nodes"]
     part = value["topics"][0]["partitions"][0]
-    for one in (*part["currentVoters"], *part["observers"]):
+    for replica in (*part["currentVoters"], *part["observers"]):
         for name in ("lastFetchTimestamp", "lastCaughtUpTimestamp", "replicaDirectoryId"):
-            del one[name]
-    follower = next(one for one in view(value).voters if one.role == "follower")
+            del replica[name]
+    follower = next(voter for voter in view(value).voters if voter.role == "follower")
     assert (follower.fetch_age_ms, follower.directory_id, follower.endpoints) == (None, None, ())
     assert (follower.lag, follower.lag_ms) == (0, 0)
 
@@ -119,17 +119,17 @@ def rows_of_tool(lines: list[str]) -> dict[int, tuple[str, ...]]:
 @pytest.mark.parametrize("lines", printed(), ids=lambda lines: lines[1].split()[2])
 def test_agrees_with_kafkas_tool_on_the_recorded_incident(lines: list[str]) -> None:
     """The same answer by its leader's last fetch, which no two answers share; −1 stands for unknown."""
-    wanted = rows_of_tool(lines)
-    stamps = {row[4] for row in wanted.values() if row[6] == "Leader"}
+    expected = rows_of_tool(lines)
+    stamps = {row[4] for row in expected.values() if row[6] == "Leader"}
     views = [view(value) for leader, epoch in ((2, 1), (3, 2)) for value in described(leader, epoch)]
-    seen = next(one for one in views if str(one.voters[0].last_fetch_timestamp) in stamps)
-    for one in (*seen.voters, *seen.observers):
-        row = wanted.pop(one.node_id)
-        assert row[1] == one.directory_id
-        assert row[2] == str(-1 if one.log_end_offset is None else one.log_end_offset)
+    seen = next(candidate for candidate in views if str(candidate.voters[0].last_fetch_timestamp) in stamps)
+    for replica in (*seen.voters, *seen.observers):
+        row = expected.pop(replica.node_id)
+        assert row[1] == replica.directory_id
+        assert row[2] == str(-1 if replica.log_end_offset is None else replica.log_end_offset)
         # on purpose: the tool subtracts −1 from the leader's end
-        assert one.lag is None if row[2] == "-1" else row[3] == str(one.lag)
-        assert row[4] == str(-1 if one.last_fetch_timestamp is None else one.last_fetch_timestamp)
-        assert row[5] == str(-1 if one.last_caught_up_timestamp is None else one.last_caught_up_timestamp)
-        assert row[6].lower() == one.role
-    assert not wanted
+        assert replica.lag is None if row[2] == "-1" else row[3] == str(replica.lag)
+        assert row[4] == str(-1 if replica.last_fetch_timestamp is None else replica.last_fetch_timestamp)
+        assert row[5] == str(-1 if replica.last_caught_up_timestamp is None else replica.last_caught_up_timestamp)
+        assert row[6].lower() == replica.role
+    assert not expected

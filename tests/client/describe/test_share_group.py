@@ -16,11 +16,11 @@ def groups(api: str) -> list[Mapping[str, Any]]:
 
 def busiest() -> ShareGroupView:
     """Five members, and lag left in one of three partitions."""
-    group = max(groups("ShareGroupDescribe"), key=lambda one: len(one["members"]))
+    group = max(groups("ShareGroupDescribe"), key=lambda described: len(described["members"]))
     offsets = next(
-        one
-        for one in groups("DescribeShareGroupOffsets")
-        if {part["lag"] for topic in one["topics"] for part in topic["partitions"]} == {0, 1}
+        described
+        for described in groups("DescribeShareGroupOffsets")
+        if {part["lag"] for topic in described["topics"] for part in topic["partitions"]} == {0, 1}
     )
     ends = {("orders", 0): Offset(98, 0), ("payments", 0): Offset(4, 0), ("payments", 1): Offset(4, 0)}
     return share_group_of(group, offsets, ends)
@@ -29,7 +29,7 @@ def busiest() -> ShareGroupView:
 def test_members_have_subscriptions_and_assignments_by_topic() -> None:
     group = busiest()
     assert group.state == "Stable" and group.assignor == "simple"
-    assert [one.client_id for one in group.members] == ["doomed", "hung", "leaver", "renewer", "steady"]
+    assert [member.client_id for member in group.members] == ["doomed", "hung", "leaver", "renewer", "steady"]
     steady = group.members[-1]
     assert steady.subscriptions == ("orders", "payments")
     assert steady.assignment == (TopicAssignment("orders", (0,)), TopicAssignment("payments", (0, 1)))
@@ -45,9 +45,9 @@ def test_partition_has_start_end_and_the_lag_that_the_broker_reckons() -> None:
 
 
 def test_partition_that_was_not_read_yet_has_no_lag() -> None:
-    offsets = next(one for one in groups("DescribeShareGroupOffsets") if one["topics"])
+    offsets = next(described for described in groups("DescribeShareGroupOffsets") if described["topics"])
     group = share_group_of(groups("ShareGroupDescribe")[0], offsets, {})
-    assert [(one.start_offset, one.lag) for one in group.partitions] == [(None, None)]
+    assert [(partition.start_offset, partition.lag) for partition in group.partitions] == [(None, None)]
     assert group.lag is None
 
 
@@ -70,7 +70,9 @@ def test_lag_of_brokers_that_do_not_tell_it_is_unknown() -> None:
         ]
     }
     group = share_group_of(groups("ShareGroupDescribe")[0], offsets, {("orders", 0): Offset(9, 0)})
-    assert [(one.start_offset, one.end_offset, one.lag) for one in group.partitions] == [(7, 9, None)]
+    assert [(partition.start_offset, partition.end_offset, partition.lag) for partition in group.partitions] == [
+        (7, 9, None)
+    ]
     assert group.lag is None
 
 
@@ -86,10 +88,10 @@ def test_partition_that_may_not_be_seen_is_a_gap_with_its_acl() -> None:
         ]
     }
     group = share_group_of(groups("ShareGroupDescribe")[0], offsets, {})
-    assert [(one.what, one.needs) for one in group.gaps] == [("offsets of secret-0", "Describe on Topic secret")]
+    assert [(gap.what, gap.needs) for gap in group.gaps] == [("offsets of secret-0", "Describe on Topic secret")]
 
 
-def one(start: int | None, end: int | None, lag: int | None) -> ShareGroupView:
+def view_of(start: int | None, end: int | None, lag: int | None) -> ShareGroupView:
     part = SharePartition("orders", 0, 0, start, end, lag, ())
     return ShareGroupView("g", "Stable", None, 1, 1, "simple", lag, (), (part,), (), ())
 
@@ -99,27 +101,27 @@ def still(before: ShareGroupView, now: ShareGroupView) -> bool | None:
 
 
 def test_partition_with_lag_and_no_progress_stands_still() -> None:
-    assert still(one(5, 20, 15), one(5, 20, 15)) is True
+    assert still(view_of(5, 20, 15), view_of(5, 20, 15)) is True
     # records came, none was done with
-    assert still(one(5, 20, 15), one(5, 30, 25)) is True
+    assert still(view_of(5, 20, 15), view_of(5, 30, 25)) is True
 
 
 def test_partition_moves_when_any_record_is_done_with() -> None:
-    assert still(one(5, 20, 15), one(6, 20, 14)) is False
+    assert still(view_of(5, 20, 15), view_of(6, 20, 14)) is False
     # one behind the first was acknowledged: the start stays, the lag shrinks
-    assert still(one(5, 20, 15), one(5, 20, 14)) is False
+    assert still(view_of(5, 20, 15), view_of(5, 20, 14)) is False
     # as many came as were done with
-    assert still(one(5, 20, 15), one(5, 22, 15)) is False
+    assert still(view_of(5, 20, 15), view_of(5, 22, 15)) is False
 
 
 def test_partition_without_lag_does_not_stand_still() -> None:
-    assert still(one(20, 20, 0), one(20, 20, 0)) is False
+    assert still(view_of(20, 20, 0), view_of(20, 20, 0)) is False
 
 
 def test_standing_still_is_unknown_without_lag_or_a_second_look() -> None:
-    assert one(5, 20, 15).partitions[0].standing_still is None
-    assert still(one(5, 20, None), one(5, 20, None)) is None
-    assert still(one(None, 20, None), one(None, 20, None)) is None
+    assert view_of(5, 20, 15).partitions[0].standing_still is None
+    assert still(view_of(5, 20, None), view_of(5, 20, None)) is None
+    assert still(view_of(None, 20, None), view_of(None, 20, None)) is None
 
 
 def test_gap_of_topics_that_are_not_named_says_each_one() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kafkascope.cli.describe.look import several
+from kafkascope.cli.describe.run_view import describe_several
 from kafkascope.client import Cluster
 from kafkascope.client.check.run import GROUP, QUORUM, SHARE, CheckReport, check_cluster, render_metrics
 from kafkascope.client.check.verdicts import CheckLimits, summary_line
@@ -26,42 +26,42 @@ NOT_COORDINATOR, DENIED = 16, 53
 
 def test_a_leader_that_does_not_answer_leaves_holes_in_the_topic_alone() -> None:
     view = with_two(Two(silent={(2, "ListOffsets")}), lambda cluster: describe_topic(cluster, "orders"))
-    assert [(one.partition, one.start_offset, one.end_offset) for one in view.partitions] == [
+    assert [(partition.partition, partition.start_offset, partition.end_offset) for partition in view.partitions] == [
         (0, 10, 10),
         (1, None, None),
     ]
-    lacks = [one for one in view.gaps if one.api == "ListOffsets"]
-    assert [(one.what, one.error, one.code) for one in lacks] == [("offsets of orders-1", NO_ANSWER, None)]
+    lacks = [gap for gap in view.gaps if gap.api == "ListOffsets"]
+    assert [(lack.what, lack.error, lack.code) for lack in lacks] == [("offsets of orders-1", NO_ANSWER, None)]
 
 
 def test_a_leader_that_does_not_answer_leaves_holes_in_the_group_alone() -> None:
     view = with_two(Two(silent={(2, "ListOffsets")}), lambda cluster: describe_group(cluster, "g"))
-    assert [(one.partition, one.lag) for one in view.partitions] == [(0, 5), (1, None)]
-    assert view.lag is None and [one.error for one in view.gaps] == [NO_ANSWER]
+    assert [(partition.partition, partition.lag) for partition in view.partitions] == [(0, 5), (1, None)]
+    assert view.lag is None and [gap.error for gap in view.gaps] == [NO_ANSWER]
 
 
 def test_a_controller_that_does_not_answer_leaves_the_topic() -> None:
     view = with_two(Two(silent={(1, "ListPartitionReassignments")}), lambda c: describe_topic(c, "orders"))
-    assert [one.end_offset for one in view.partitions] == [10, 10]
-    assert ("replicas being moved", NO_ANSWER) in [(one.what, one.error) for one in view.gaps]
+    assert [partition.end_offset for partition in view.partitions] == [10, 10]
+    assert ("replicas being moved", NO_ANSWER) in [(gap.what, gap.error) for gap in view.gaps]
 
 
 def test_committed_offsets_that_do_not_come_leave_the_members() -> None:
     view = with_two(Two(silent={(1, "OffsetFetch")}), lambda cluster: describe_group(cluster, "g"))
-    assert (view.state, view.lag, [one.what for one in view.gaps]) == ("Empty", None, ["committed offsets"])
+    assert (view.state, view.lag, [gap.what for gap in view.gaps]) == ("Empty", None, ["committed offsets"])
 
 
 def test_a_group_whose_coordinator_does_not_answer_does_not_hide_another() -> None:
     silent = Two(silent={(2, "ConsumerGroupDescribe")})
 
     async def ask(cluster: Cluster) -> Any:
-        return await several(("near", "far", "near"), lambda name: describe_group(cluster, name))
+        return await describe_several(("near", "far", "near"), lambda name: describe_group(cluster, name))
 
     groups, refused = with_two(silent, ask)
-    assert [one.group_id for one in groups] == ["near"]
+    assert [group.group_id for group in groups] == ["near"]
     assert len(refused) == 1 and refused[0].startswith("far: ConsumerGroupDescribe")
     with pytest.raises(ReachError):
-        with_two(silent, lambda cluster: several(("far",), lambda name: describe_group(cluster, name)))
+        with_two(silent, lambda cluster: describe_several(("far",), lambda name: describe_group(cluster, name)))
 
 
 def test_a_group_whose_coordinator_does_not_answer_is_not_healthy_and_does_not_hide_another() -> None:
@@ -70,8 +70,8 @@ def test_a_group_whose_coordinator_does_not_answer_is_not_healthy_and_does_not_h
     report = with_two(
         silent, lambda cluster: check_cluster(cluster, (GROUP,), (), CheckLimits(max_lag=100, fail_on="critical"))
     )
-    assert [one.subject for one in report.results] == ["group near", "group far"]
-    assert [one.rule for one in report.results[1].notes] == ["not_described"]
+    assert [result.subject for result in report.results] == ["group near", "group far"]
+    assert [note.rule for note in report.results[1].notes] == ["not_described"]
     with pytest.raises(ReachError):
         with_two(silent, lambda cluster: check_cluster(cluster, (GROUP,), ("far",), CheckLimits()))
 
@@ -82,7 +82,7 @@ def test_a_controller_that_does_not_answer_holds_up_no_group() -> None:
     silent.committed = {0: 10}
     silent.listed = [{"groupId": name, "protocolType": ""} for name in ("far", "near")]
     report = with_two(silent, lambda cluster: check_cluster(cluster, (QUORUM, GROUP), (), CheckLimits()))
-    assert {one.subject: one.healthy for one in report.results} == {
+    assert {result.subject: result.healthy for result in report.results} == {
         "group near": True,
         "group far": True,
         "quorum": False,
@@ -90,8 +90,8 @@ def test_a_controller_that_does_not_answer_holds_up_no_group() -> None:
 
 
 class Shared(Two):
-    def share_group_describe(self, _: int, asked: dict[str, Any], __: int) -> dict[str, Any]:
-        return {"groups": [{"groupId": one, "groupState": "Empty"} for one in asked["groupIds"]]}
+    def share_group_describe(self, _: int, body: dict[str, Any], __: int) -> dict[str, Any]:
+        return {"groups": [{"groupId": group_id, "groupState": "Empty"} for group_id in body["groupIds"]]}
 
 
 def test_share_state_that_does_not_come_holds_up_no_other_group() -> None:
@@ -100,7 +100,7 @@ def test_share_state_that_does_not_come_holds_up_no_other_group() -> None:
     silent.committed = {0: 10}
     silent.listed = [{"groupId": kind, "protocolType": "", "groupType": kind} for kind in ("share", "classic")]
     report = with_two(silent, lambda cluster: check_cluster(cluster, (SHARE, GROUP), (), CheckLimits()))
-    assert {one.subject: [lack.api for lack in one.gaps] for one in report.results} == {
+    assert {result.subject: [lack.api for lack in result.gaps] for result in report.results} == {
         "group classic": [],
         "share group share": ["DescribeShareGroupOffsets"],
     }
@@ -108,8 +108,8 @@ def test_share_state_that_does_not_come_holds_up_no_other_group() -> None:
 
 def test_a_broker_that_does_not_tell_its_configs_does_not_hide_another() -> None:
     silent = Two(silent={(2, "DescribeConfigs")})
-    found = with_two(silent, lambda cluster: describe_configs(cluster, ()))
-    assert [[lack.error for lack in one.gaps] for one in found] == [[], [NO_ANSWER]]
+    resources = with_two(silent, lambda cluster: describe_configs(cluster, ()))
+    assert [[lack.error for lack in resource.gaps] for resource in resources] == [[], [NO_ANSWER]]
     with pytest.raises(ReachError):
         with_two(silent, lambda cluster: describe_configs(cluster, [Resource("broker", "2")]))
 
@@ -122,8 +122,8 @@ def test_a_partition_without_a_leader_is_a_gap_at_once() -> None:
 
     view, seconds = with_two(Two(leaders={0: 1, 1: -1}), timed, timeout=20.0)
     assert seconds < 5
-    assert [(one.partition, one.lag) for one in view.partitions] == [(0, 5), (1, None)]
-    assert [(one.what, one.error, one.detail) for one in view.gaps] == [
+    assert [(partition.partition, partition.lag) for partition in view.partitions] == [(0, 5), (1, None)]
+    assert [(gap.what, gap.error, gap.detail) for gap in view.gaps] == [
         ("offsets of orders-1", "LEADER_NOT_AVAILABLE", "it has no leader")
     ]
 
@@ -132,10 +132,10 @@ def test_a_partition_that_has_a_leader_a_moment_later_is_no_gap() -> None:
     class Electing(Two):
         asked = 0
 
-        def metadata(self, node: int, asked: dict[str, Any], version: int) -> dict[str, Any] | None:
-            self.asked += bool(asked["topics"])
+        def metadata(self, node: int, body: dict[str, Any], version: int) -> dict[str, Any] | None:
+            self.asked += bool(body["topics"])
             self.leaders = LEADERS if self.asked > 1 else {0: 1, 1: -1}
-            return super().metadata(node, asked, version)
+            return super().metadata(node, body, version)
 
     view = with_two(Electing(), lambda cluster: describe_group(cluster, "g"), timeout=20.0)
     assert (view.lag, view.gaps) == (10, ())
@@ -145,10 +145,14 @@ def test_an_offset_past_the_end_hides_no_lag_and_is_said() -> None:
     script = Two()
     script.committed = {0: 1_000_000, 1: 3}
     view = with_two(script, lambda cluster: describe_group(cluster, "g"))
-    assert (view.lag, [one.lag for one in view.partitions], view.past_end) == (7, [-999_990, 7], ("orders-0",))
+    assert (view.lag, [partition.lag for partition in view.partitions], view.past_end) == (
+        7,
+        [-999_990, 7],
+        ("orders-0",),
+    )
     script.listed = [{"groupId": "g", "protocolType": ""}]
     (checked,) = with_two(script, lambda cluster: check_cluster(cluster, (GROUP,), (), CheckLimits(max_lag=0))).results
-    assert {one.rule for one in checked.problems} == {"max_lag", "group_past_end", "group_no_members"}
+    assert {problem.rule for problem in checked.problems} == {"max_lag", "group_past_end", "group_no_members"}
     assert "Group g has committed past the end of orders-0." in checked.line
 
 
@@ -172,16 +176,16 @@ def test_a_list_that_may_lack_groups_is_not_healthy(kinds: tuple[str, ...]) -> N
 
     groups, report, named = with_two(script, ask)
     assert (groups.complete, groups.gaps) == (False, ())
-    assert [(one.error, one.code, one.needs) for one in groups.lacks] == [(LEFT_OUT, None, "Describe on Cluster")]
+    assert [(lack.error, lack.code, lack.needs) for lack in groups.lacks] == [(LEFT_OUT, None, "Describe on Cluster")]
     assert not report.healthy and report.gaps == groups.lacks
     assert summary_line(report.results, "groups") == (
         "not healthy: list of groups: Groups may be missing there: to see all needs Describe on Cluster."
     )
-    told = render_metrics(report)
-    assert 'kafkascope_check_gap{api="ListGroups",error="LEFT_OUT"} 1' in told
-    assert f'kafkascope_check_healthy{{check="{kinds[0]}",subject="list of groups"}} 0' in told
+    metrics = render_metrics(report)
+    assert 'kafkascope_check_gap{api="ListGroups",error="LEFT_OUT"} 1' in metrics
+    assert f'kafkascope_check_healthy{{check="{kinds[0]}",subject="list of groups"}} 0' in metrics
     # who is named is seen, or refused
-    assert named.gaps == () and [one.subject for one in named.results] == ["group g"]
+    assert named.gaps == () and [result.subject for result in named.results] == ["group g"]
 
 
 def test_groups_that_are_seen_are_told_beside_a_list_that_may_lack_some() -> None:
@@ -189,8 +193,8 @@ def test_groups_that_are_seen_are_told_beside_a_list_that_may_lack_some() -> Non
     script.operations, script.committed = 0, {0: 10}
     script.listed = [{"groupId": "g", "protocolType": ""}]
     report = with_two(script, lambda cluster: check_cluster(cluster, (GROUP,), (), CheckLimits()))
-    said = summary_line(report.results, "groups")
-    assert said.endswith("Describe on Cluster. Else healthy: group g: Empty, 0 members, lag 0")
+    line = summary_line(report.results, "groups")
+    assert line.endswith("Describe on Cluster. Else healthy: group g: Empty, 0 members, lag 0")
 
 
 def test_a_list_that_is_whole_and_empty_is_healthy() -> None:
@@ -204,24 +208,27 @@ def cluster_view(silent: set[tuple[int, str]]) -> ClusterView:
 
 def test_a_quorum_that_does_not_answer_is_no_answer_and_leaves_roles_open() -> None:
     view = cluster_view({(1, "DescribeQuorum"), (2, "DescribeQuorum")})
-    (lack,) = [one for one in view.gaps if one.api == "DescribeQuorum"]
+    (lack,) = [gap for gap in view.gaps if gap.api == "DescribeQuorum"]
     assert (lack.what, lack.error, lack.code) == ("the controller", NO_ANSWER, None)
-    assert not view.roles_known and {one.roles for one in view.nodes} == {("broker",)}
+    assert not view.roles_known and {node.roles for node in view.nodes} == {("broker",)}
 
 
 class Transactional(Two):
     """Node 2 coordinates every id: it knows `here`, and `secret`, which may not be described."""
 
-    def list_transactions(self, node: int, asked: dict[str, Any], _: int) -> dict[str, Any]:
+    def list_transactions(self, node: int, body: dict[str, Any], _: int) -> dict[str, Any]:
         row = {"transactionalId": "here", "producerId": 1, "transactionState": "Empty"}
-        wanted = asked["stateFilters"]
-        return {"transactionStates": [row] if node == 2 and (not wanted or "Empty" in wanted) else []}
+        state_filters = body["stateFilters"]
+        return {"transactionStates": [row] if node == 2 and (not state_filters or "Empty" in state_filters) else []}
 
-    def describe_transactions(self, node: int, asked: dict[str, Any], _: int) -> dict[str, Any]:
+    def describe_transactions(self, node: int, body: dict[str, Any], _: int) -> dict[str, Any]:
         codes = {"here": 0, "secret": DENIED}
         states = [
-            {"transactionalId": one, "errorCode": codes.get(one, 105) if node == 2 else NOT_COORDINATOR}
-            for one in asked["transactionalIds"]
+            {
+                "transactionalId": transactional_id,
+                "errorCode": codes.get(transactional_id, 105) if node == 2 else NOT_COORDINATOR,
+            }
+            for transactional_id in body["transactionalIds"]
         ]
         return {"transactionStates": states}
 
@@ -234,7 +241,7 @@ def test_a_transactional_id_that_nobody_knows_is_refused() -> None:
     with pytest.raises(RefusedError, match=r"NOT_FOUND \(105\); there is no transactional id nosuch"):
         transactions("nosuch")
     view = transactions("nosuch", "here")
-    assert [one.transactional_id for one in view.transactions] == ["here"]
+    assert [transaction.transactional_id for transaction in view.transactions] == ["here"]
     assert len(view.refused) == 1 and "nosuch" in view.refused[0]
 
 

@@ -13,8 +13,8 @@ REPARTITION = "counters-KSTREAM-AGGREGATE-STATE-STORE-0000000007-repartition"
 
 
 def groups() -> list[Mapping[str, Any]]:
-    found = [value["groups"][0] for value in answers("streams", 1, "StreamsGroupDescribe")]
-    return [one for one in found if not one["errorCode"]]
+    described = [value["groups"][0] for value in answers("streams", 1, "StreamsGroupDescribe")]
+    return [candidate for candidate in described if not candidate["errorCode"]]
 
 
 def view(group: Mapping[str, Any], topics: Mapping[str, int] | None = None) -> StreamsGroupView:
@@ -22,7 +22,11 @@ def view(group: Mapping[str, Any], topics: Mapping[str, int] | None = None) -> S
 
 
 def at(state: str, epoch: int) -> StreamsGroupView:
-    return view(next(one for one in groups() if (one["groupState"], one["groupEpoch"]) == (state, epoch)))
+    return view(
+        next(
+            candidate for candidate in groups() if (candidate["groupState"], candidate["groupEpoch"]) == (state, epoch)
+        )
+    )
 
 
 def test_stable_group_holds_every_task_and_waits_for_nothing() -> None:
@@ -36,7 +40,7 @@ def test_stable_group_holds_every_task_and_waits_for_nothing() -> None:
 def test_topology_names_sources_repartition_and_changelog_topics() -> None:
     first, second = at("Stable", 4).subtopologies
     assert (first.source_topics, first.repartition_sink_topics) == (("words",), (REPARTITION,))
-    assert [(one.name, one.partitions) for one in second.repartition_source_topics] == [(REPARTITION, 3)]
+    assert [(topic.name, topic.partitions) for topic in second.repartition_source_topics] == [(REPARTITION, 3)]
     assert first.nodes == () and at("Stable", 4).topology_description is None
 
 
@@ -59,13 +63,15 @@ def test_group_that_is_assigning_waits_for_its_coordinator() -> None:
 
 
 def test_lag_is_end_less_committed_or_less_first_where_nothing_is_committed() -> None:
-    group = next(one for one in groups() if one["groupState"] == "Stable" and len(one["members"]) == 2)
+    group = next(
+        candidate for candidate in groups() if candidate["groupState"] == "Stable" and len(candidate["members"]) == 2
+    )
     places = input_partitions(group)
     assert {topic for topic, _ in places} == {"words", REPARTITION} and len(places) == 6
     ends = {place: Offset(100, 3) for place in places}
     firsts = {place: Offset(10, 3) for place in places if place != ("words", 0)}
     seen = streams_group_of(group, {("words", 0): Offset(40, 2)}, firsts, ends, None)
-    by_place = {(one.topic, one.partition): one for one in seen.inputs}
+    by_place = {(source.topic, source.partition): source for source in seen.inputs}
     assert (by_place["words", 0].current_offset, by_place["words", 0].lag) == (40, 60)
     assert (by_place["words", 1].current_offset, by_place["words", 1].lag) == (None, 90)
     assert (by_place["words", 1].task, by_place[REPARTITION, 2].task) == ("0_1", "1_2")
@@ -73,9 +79,9 @@ def test_lag_is_end_less_committed_or_less_first_where_nothing_is_committed() ->
 
 
 def test_lag_is_unknown_where_an_offset_is() -> None:
-    group = next(one for one in groups() if one["groupState"] == "Stable")
+    group = next(candidate for candidate in groups() if candidate["groupState"] == "Stable")
     seen = streams_group_of(group, {}, {}, {place: Offset(100, 0) for place in input_partitions(group)}, None)
-    assert seen.lag is None and {one.lag for one in seen.inputs} == {None}
+    assert seen.lag is None and {source.lag for source in seen.inputs} == {None}
 
 
 def test_topics_that_do_not_exist_and_old_topologies_are_statuses() -> None:
@@ -84,11 +90,11 @@ def test_topics_that_do_not_exist_and_old_topologies_are_statuses() -> None:
     names = {name for part in subtopologies_of(group) for name in part.source_topics}
     seen = view(group, {REPARTITION: 5})
     assert names == {"words"}
-    found = {one.name: one.detail for one in seen.statuses}
-    assert "words" in found["MISSING_SOURCE_TOPICS"]
-    assert "changelog" in found["MISSING_INTERNAL_TOPICS"]
-    assert f"{REPARTITION} has 5 partitions, 3 wanted" in found["INCORRECTLY_PARTITIONED_TOPICS"]
-    assert "epoch 1" in found["STALE_TOPOLOGY"]
+    details = {status.name: status.detail for status in seen.statuses}
+    assert "words" in details["MISSING_SOURCE_TOPICS"]
+    assert "changelog" in details["MISSING_INTERNAL_TOPICS"]
+    assert f"{REPARTITION} has 5 partitions, 3 wanted" in details["INCORRECTLY_PARTITIONED_TOPICS"]
+    assert "epoch 1" in details["STALE_TOPOLOGY"]
 
 
 def test_nothing_is_said_of_topics_that_may_not_be_seen() -> None:
@@ -104,7 +110,7 @@ def test_whole_topology_is_told_by_version_1() -> None:
     group |= {"topologyDescriptionStatus": 3, "assignorName": "sticky"}
     seen = view(group)
     assert (seen.topology_description, seen.assignor) == ("AVAILABLE", "sticky")
-    assert [(one.name, one.kind) for one in seen.subtopologies[0].nodes] == [("KSTREAM-SOURCE-0", "SOURCE")]
+    assert [(vertex.name, vertex.kind) for vertex in seen.subtopologies[0].nodes] == [("KSTREAM-SOURCE-0", "SOURCE")]
 
 
 def test_task_offsets_show_how_far_a_copy_of_the_state_is() -> None:
@@ -112,4 +118,4 @@ def test_task_offsets_show_how_far_a_copy_of_the_state_is() -> None:
     member = group["members"][0]
     member["taskOffsets"] = [{"subtopologyId": "0", "partition": 1, "offset": 40}]
     member["taskEndOffsets"] = [{"subtopologyId": "0", "partition": 1, "offset": 100}]
-    assert [(one.task, one.lag) for one in view(group).members[0].task_offsets] == [("0_1", 60)]
+    assert [(offset.task, offset.lag) for offset in view(group).members[0].task_offsets] == [("0_1", 60)]

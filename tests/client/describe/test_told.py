@@ -26,5 +26,5 @@ def views() -> dict[str, type]:
 def test_every_key_is_told_under_its_object(name: str) -> None:
     section = re.search(rf"^### {name}\n(.*?)(?=^##|\Z)", PAGE, re.MULTILINE | re.DOTALL)
     assert section, f"no heading {name}"
-    told = re.findall(r"`(\w+)`", " ".join(re.findall(r"^\| (`.*?) \|", section[1], re.MULTILINE)))
-    assert sorted(told) == sorted(one.name for one in fields(views()[name]))
+    keys = re.findall(r"`(\w+)`", " ".join(re.findall(r"^\| (`.*?) \|", section[1], re.MULTILINE)))
+    assert sorted(keys) == sorted(field.name for field in fields(views()[name]))

@@ -44,12 +44,12 @@ def test_topic_names_partitions_that_are_not_in_order() -> None:
     settings = (Setting("min.insync.replicas", "2", "topic"), Setting("retention.ms", "604800000", "default"))
     moves = {0: ((4,), (1,))}
     view = topic_of(TOPIC, {("orders", 0): Offset(5, 4)}, {("orders", 0): Offset(9, 4)}, moves, settings)
-    assert [one.partition for one in view.partitions] == [0, 1]
+    assert [listed.partition for listed in view.partitions] == [0, 1]
     assert (view.without_leader, view.under_replicated, view.below_min_in_sync) == ((1,), (1,), (1,))
     first, second = view.partitions
     assert (first.start_offset, first.end_offset, first.adding, first.removing) == (5, 9, (4,), (1,))
     assert (second.leader, second.end_offset, second.eligible) == (None, None, None)
-    assert [one.name for one in view.settings] == ["min.insync.replicas"]
+    assert [setting.name for setting in view.settings] == ["min.insync.replicas"]
     assert view.operations == ("Read", "Describe")
     assert view.topic_id == kafka_uuid(UUID("00112233-4455-6677-8899-aabbccddeeff"))
 
@@ -68,7 +68,7 @@ def test_cluster_counts_partitions_and_names_the_sick_ones() -> None:
     view = cluster_of(described, metadata, None, None)
     assert (view.topics, view.partitions) == (1, 2)
     assert (view.without_leader, view.under_replicated) == (("orders-1",), ("orders-1",))
-    assert [(one.node_id, one.address, one.fenced) for one in view.nodes] == [(1, "h:9092", True)]
+    assert [(node.node_id, node.address, node.fenced) for node in view.nodes] == [(1, "h:9092", True)]
     # the controller that Metadata names is none: who leads the quorum is not known here
     assert (view.controller_id, view.operations) == (None, ())
 
@@ -77,7 +77,7 @@ def test_controllers_tell_themselves_and_no_topics() -> None:
     row = {"brokerId": 7, "host": "h", "port": 9093, "rack": None}
     described = {"clusterId": "abc", "brokers": [row], "clusterAuthorizedOperations": 0}
     view = cluster_of(described, None, None, None)
-    assert [(one.node_id, one.roles) for one in view.nodes] == [(7, ("controller",))]
+    assert [(node.node_id, node.roles) for node in view.nodes] == [(7, ("controller",))]
     assert (view.topics, view.partitions) == (None, None)
 
 
@@ -107,7 +107,7 @@ def test_features_are_those_of_the_latest_epoch_and_possible_on_every_node() -> 
     level, share = view.features
     assert (view.epoch, level.level, level.release, level.highest) == (5, 29, "4.2-IV1", 29)
     assert (share.name, share.level, share.highest) == ("share.version", None, 1)
-    assert [one.max_level for one in level.supported] == [30, 29]
+    assert [supported.max_level for supported in level.supported] == [30, 29]
 
 
 def test_brokers_that_tell_no_features_have_none() -> None:
@@ -116,7 +116,7 @@ def test_brokers_that_tell_no_features_have_none() -> None:
 
 
 def test_recorded_broker_tells_its_metadata_version() -> None:
-    value = max(answers("clients", 1, "ApiVersions"), key=lambda one: len(one))
+    value = max(answers("clients", 1, "ApiVersions"), key=lambda response: len(response))
     assert features_of({NODE: value}).features[0].release == "4.3-IV0"
 
 
@@ -154,7 +154,7 @@ def test_transaction_that_may_not_be_described_is_as_it_was_listed() -> None:
 def test_recorded_configs_have_values_and_sources() -> None:
     value = answers("clients", 1, "DescribeConfigs")[0]
     view = configs_of(value, Resource("topic", value["results"][0]["resourceName"]))
-    assert len(view.settings) > 20 and {one.source for one in view.settings} <= {
+    assert len(view.settings) > 20 and {setting.source for setting in view.settings} <= {
         "topic",
         "all brokers, dynamic",
         "server.properties",
@@ -169,13 +169,13 @@ def test_sensitive_values_stay_hidden() -> None:
 
 
 def test_configs_that_may_not_be_seen_name_their_acl() -> None:
-    for code, kind, name, wanted in (
+    for code, kind, name, acl in (
         (29, "topic", "orders", "DescribeConfigs on Topic orders"),
         (31, "broker", "1", "DescribeConfigs on Cluster"),
         (30, "group", "g", "DescribeConfigs on Group g"),
     ):
         value: dict[str, Any] = {"results": [{"errorCode": code, "errorMessage": None, "configs": []}]}
-        assert configs_of(value, Resource(kind, name)).gaps[0].needs == wanted
+        assert configs_of(value, Resource(kind, name)).gaps[0].needs == acl
 
 
 @pytest.mark.parametrize("text", ["orders", "topic:", "table:x", "broker:one", "broker:²"])
@@ -201,11 +201,11 @@ def test_acl_comes_from_the_catalog() -> None:
 
 
 def test_refusal_says_api_address_error_and_acl_in_one_line() -> None:
-    said = refused_error(error_gap("the quorum", "DescribeQuorum", 31), "127.0.0.1:9092")
-    assert str(said) == (
+    message = refused_error(error_gap("the quorum", "DescribeQuorum", 31), "127.0.0.1:9092")
+    assert str(message) == (
         "DescribeQuorum at 127.0.0.1:9092: CLUSTER_AUTHORIZATION_FAILED (31); it needs Describe on Cluster"
     )
-    assert (said.code, said.exit_code) == (31, 1)
+    assert (message.code, message.exit_code) == (31, 1)
     assert str(refused_error(not_served_gap("x", "ShareFetch", "too old"))) == "ShareFetch: NOT_SERVED; too old"
 
 
@@ -214,6 +214,6 @@ def test_offsets_with_an_error_are_gaps() -> None:
         {"partitionIndex": 0, "errorCode": 0, "offset": 5, "leaderEpoch": -1},
         {"partitionIndex": 1, "errorCode": 29, "offset": -1},
     ]
-    found, gaps = offsets_of({"topics": [{"name": "orders", "partitions": rows}]})
-    assert found == {("orders", 0): Offset(5, None)}
-    assert [one.needs for one in gaps] == ["Describe on Topic orders"]
+    offsets, gaps = offsets_of({"topics": [{"name": "orders", "partitions": rows}]})
+    assert offsets == {("orders", 0): Offset(5, None)}
+    assert [gap.needs for gap in gaps] == ["Describe on Topic orders"]

@@ -44,50 +44,50 @@ class Two:
         answer = getattr(self, re.sub(r"(?<!^)([A-Z])", r"_\1", request.api).lower(), None)
         return None if answer is None else answer(node, body(request), request.version)
 
-    def metadata(self, _: int, asked: dict[str, Any], __: int) -> dict[str, Any] | None:
+    def metadata(self, _: int, body: dict[str, Any], __: int) -> dict[str, Any] | None:
         rows = [
             {"partitionIndex": part, "leaderId": leader, "replicaNodes": [1, 2], "isrNodes": [1, 2]}
             for part, leader in self.leaders.items()
         ]
         named = [{"name": "orders", "topicId": TOPIC_ID, "partitions": rows}]
-        wanted = asked["topics"] is None or [one["name"] for one in asked["topics"]] == ["orders"]
+        is_wanted = body["topics"] is None or [topic["name"] for topic in body["topics"]] == ["orders"]
         brokers = [{"nodeId": node} | place for node, place in self.places.items()]
-        return {"brokers": brokers, "controllerId": 1, "clusterId": "c", "topics": named if wanted else []}
+        return {"brokers": brokers, "controllerId": 1, "clusterId": "c", "topics": named if is_wanted else []}
 
     def describe_topic_partitions(self, *_: Any) -> dict[str, Any]:
         return {"topics": [{"name": "orders", "errorCode": 3}]}
 
-    def list_offsets(self, _: int, asked: dict[str, Any], __: int) -> dict[str, Any]:
+    def list_offsets(self, _: int, body: dict[str, Any], __: int) -> dict[str, Any]:
         topics = [
             {
-                "name": one["name"],
+                "name": topic["name"],
                 "partitions": [
                     {"partitionIndex": part["partitionIndex"], "offset": 10, "leaderEpoch": 1}
-                    for part in one["partitions"]
+                    for part in topic["partitions"]
                 ],
             }
-            for one in asked["topics"]
+            for topic in body["topics"]
         ]
         return {"topics": topics}
 
-    def find_coordinator(self, _: int, asked: dict[str, Any], __: int) -> dict[str, Any]:
+    def find_coordinator(self, _: int, body: dict[str, Any], __: int) -> dict[str, Any]:
         return {
             "coordinators": [
                 {"key": key, "nodeId": 2 if "far" in key else 1, **self.places[2 if "far" in key else 1]}
-                for key in asked["coordinatorKeys"]
+                for key in body["coordinatorKeys"]
             ]
         }
 
-    def consumer_group_describe(self, _: int, asked: dict[str, Any], __: int) -> dict[str, Any]:
-        code = NOT_FOUND if asked["groupIds"] != [""] else INVALID_GROUP_ID
-        return {"groups": [{"groupId": one, "errorCode": code} for one in asked["groupIds"]]}
+    def consumer_group_describe(self, _: int, body: dict[str, Any], __: int) -> dict[str, Any]:
+        code = NOT_FOUND if body["groupIds"] != [""] else INVALID_GROUP_ID
+        return {"groups": [{"groupId": group_id, "errorCode": code} for group_id in body["groupIds"]]}
 
-    def describe_groups(self, _: int, asked: dict[str, Any], __: int) -> dict[str, Any]:
-        return {"groups": [{"groupId": one, "groupState": "Empty"} for one in asked["groups"]]}
+    def describe_groups(self, _: int, body: dict[str, Any], __: int) -> dict[str, Any]:
+        return {"groups": [{"groupId": group_id, "groupState": "Empty"} for group_id in body["groups"]]}
 
-    def offset_fetch(self, _: int, asked: dict[str, Any], __: int) -> dict[str, Any]:
+    def offset_fetch(self, _: int, body: dict[str, Any], __: int) -> dict[str, Any]:
         rows = [{"partitionIndex": part, "committedOffset": at} for part, at in self.committed.items()]
-        group = asked["groups"][0]["groupId"]
+        group = body["groups"][0]["groupId"]
         return {"groups": [{"groupId": group, "topics": [{"name": "orders", "partitions": rows}]}]}
 
     def list_groups(self, node: int, *_: Any) -> dict[str, Any]:
@@ -97,8 +97,8 @@ class Two:
         rows = [{"brokerId": node} | place for node, place in self.places.items()]
         return {"clusterId": "c", "controllerId": 1, "brokers": rows, "clusterAuthorizedOperations": self.operations}
 
-    def describe_configs(self, _: int, asked: dict[str, Any], __: int) -> dict[str, Any]:
-        names = [{key: one[key] for key in ("resourceType", "resourceName")} for one in asked["resources"]]
+    def describe_configs(self, _: int, body: dict[str, Any], __: int) -> dict[str, Any]:
+        names = [{key: resource[key] for key in ("resourceType", "resourceName")} for resource in body["resources"]]
         return {"results": names}
 
     def api_versions(self, *_: Any) -> dict[str, Any]:
@@ -106,11 +106,11 @@ class Two:
 
 
 def with_two(script: Two, ask: Callable[[Cluster], Awaitable[T]], **more: Any) -> T:
-    found: list[T] = []
+    results: list[T] = []
 
     async def use(cluster: Cluster, stage: Stage) -> None:
         script.places.update({node: stage.place(node) for node in (1, 2)})
-        found.append(await ask(cluster))
+        results.append(await ask(cluster))
 
     play(script, use, nodes=2, **{"timeout": 1.0, **more})
-    return found[0]
+    return results[0]

@@ -88,12 +88,12 @@ def test_a_frozen_controller_holds_up_no_answer_of_healthy_brokers() -> None:
 
     async def use(cluster: Cluster, _: Stage) -> None:
         for __ in range(2):
-            found = await Observer(cluster, timeout=1.0).poll()
-            listed = [one for one in found.answers if one.api == "ListGroups"]
-            assert sorted(one.node or 0 for one in listed) == [1, 2, 3]
+            observed = await Observer(cluster, timeout=1.0).poll()
+            listed = [response for response in observed.answers if response.api == "ListGroups"]
+            assert sorted(response.node or 0 for response in listed) == [1, 2, 3]
             # answered while the controller was still waited for
-            assert max(one.received_at for one in listed) - found.at < 500_000_000
-            assert {one.api for one in found.failures} == {"DescribeQuorum"}
+            assert max(response.received_at for response in listed) - observed.at < 500_000_000
+            assert {failure.api for failure in observed.failures} == {"DescribeQuorum"}
 
     play(script, use, nodes=3)
 
@@ -108,18 +108,18 @@ def test_share_state_that_does_not_come_holds_up_no_other_answer() -> None:
         return NO_ANSWER if request.api == "DescribeShareGroupOffsets" else None
 
     async def use(cluster: Cluster, _: Stage) -> None:
-        found = await Observer(cluster, timeout=1.0).poll()
-        assert "OffsetFetch" in {one.api for one in found.answers}
-        assert {one.api for one in found.failures} == {"DescribeShareGroupOffsets"}
+        observed = await Observer(cluster, timeout=1.0).poll()
+        assert "OffsetFetch" in {response.api for response in observed.answers}
+        assert {failure.api for failure in observed.failures} == {"DescribeShareGroupOffsets"}
 
     play(script, use, nodes=1)
 
 
 async def commit_offset(cluster: Cluster, group: str, topic: str) -> None:
     partition = {"partitionIndex": 0, "committedOffset": 1, "committedMetadata": ""}
-    asked: dict[str, Any] = {"groupId": group, "topics": [{"name": topic, "partitions": [partition]}]}
-    said = await cluster.call("OffsetCommit", asked, version=9)
-    assert said.value["topics"][0]["partitions"][0]["errorCode"] == 0
+    request: dict[str, Any] = {"groupId": group, "topics": [{"name": topic, "partitions": [partition]}]}
+    response = await cluster.call("OffsetCommit", request, version=9)
+    assert response.value["topics"][0]["partitions"][0]["errorCode"] == 0
 
 
 def polled(bootstrap: str, groups: tuple[str, ...] = (), *, produced: bool = True) -> tuple[Poll, str, str]:
@@ -141,28 +141,28 @@ def polled(bootstrap: str, groups: tuple[str, ...] = (), *, produced: bool = Tru
 @pytest.mark.parametrize("lab", ["cluster", "cluster_39"])
 def test_a_poll_asks_for_quorum_groups_members_offsets_and_ends(request: pytest.FixtureRequest, lab: str) -> None:
     running: Lab = request.getfixturevalue(lab)
-    found, topic, group = polled(running.bootstrap, produced=lab == "cluster")
-    asked = {one.api for one in found.answers}
-    wanted = (
+    observed, topic, group = polled(running.bootstrap, produced=lab == "cluster")
+    apis_called = {response.api for response in observed.answers}
+    expected = (
         "Metadata DescribeCluster DescribeQuorum ListGroups ListTransactions DescribeGroups OffsetFetch ListOffsets"
     )
-    assert asked >= set(wanted.split())
-    assert found.failures == []
-    assert found.groups == 1
-    assert all(one.exact for one in found.answers)
-    (described,) = [one.value for one in found.answers if one.api == "DescribeGroups"]
-    assert [one["groupId"] for one in described["groups"]] == [group]
-    (ends,) = [one.value for one in found.answers if one.api == "ListOffsets"]
-    assert [one["name"] for one in ends["topics"]] == [topic]
+    assert apis_called >= set(expected.split())
+    assert observed.failures == []
+    assert observed.groups == 1
+    assert all(response.exact for response in observed.answers)
+    (described,) = [response.value for response in observed.answers if response.api == "DescribeGroups"]
+    assert [listed["groupId"] for listed in described["groups"]] == [group]
+    (ends,) = [response.value for response in observed.answers if response.api == "ListOffsets"]
+    assert [listed["name"] for listed in ends["topics"]] == [topic]
     assert ends["topics"][0]["partitions"][0]["offset"] == (3 if lab == "cluster" else 0)
 
 
 def test_every_answer_says_which_connection_it_came_over(cluster: "Lab") -> None:
-    found, _, _ = polled(cluster.bootstrap)
-    for one in found.answers:
-        host, _, port = one.client_address.rpartition(":")
+    observed, _, _ = polled(cluster.bootstrap)
+    for response in observed.answers:
+        host, _, port = response.client_address.rpartition(":")
         assert host == "127.0.0.1" and port.isdecimal()
-        assert 0 < one.connected_at <= one.sent_at
+        assert 0 < response.connected_at <= response.sent_at
 
 
 def test_brackets_of_a_group_are_no_pattern() -> None:
@@ -173,11 +173,11 @@ def test_brackets_of_a_group_are_no_pattern() -> None:
 
 
 def test_only_groups_that_fit_are_asked_for(cluster: "Lab") -> None:
-    found, _, group = polled(cluster.bootstrap, groups=("no-such-*",))
-    assert found.groups == 0
-    assert "DescribeGroups" not in {one.api for one in found.answers}
+    observed, _, group = polled(cluster.bootstrap, groups=("no-such-*",))
+    assert observed.groups == 0
+    assert "DescribeGroups" not in {response.api for response in observed.answers}
     again, _, _ = polled(cluster.bootstrap, groups=("readers-*",))
-    named = {one["groupId"] for a in again.answers if a.api == "DescribeGroups" for one in a.value["groups"]}
+    named = {listed["groupId"] for a in again.answers if a.api == "DescribeGroups" for listed in a.value["groups"]}
     assert group in named
 
 
@@ -186,6 +186,6 @@ def test_a_cluster_reached_by_its_controllers_is_observed_as_far_as_they_tell(cl
         async with connect(cluster.controllers, controllers=True, timeout=60.0) as reached:
             return await Observer(reached).poll()
 
-    found = run(work())
-    assert {"DescribeQuorum", "DescribeCluster"} <= {one.api for one in found.answers}
-    assert found.failures == []
+    observed = run(work())
+    assert {"DescribeQuorum", "DescribeCluster"} <= {response.api for response in observed.answers}
+    assert observed.failures == []

@@ -95,34 +95,34 @@ def leaves(fields: tuple[LayoutField, ...], value: Any) -> Iterator[tuple[Layout
         content = value.get(field.name) if value else None
         inner = content if field.array and content is not None else [content]
         if field.type == "struct":
-            for one in (*inner, None):
-                yield from leaves(field.fields, one)
+            for child in (*inner, None):
+                yield from leaves(field.fields, child)
         else:
-            for one in (*inner, None):
-                yield field, one
+            for child in (*inner, None):
+                yield field, child
 
 
 def test_no_example_names_a_node_a_directory_or_a_feature_of_the_cluster() -> None:
     """Nodes 0 to 200 are there, and some with ids as strange as those that stand in for them."""
-    there = frozenset(range(201)) | {FIRST_NODE + 3, FIRST_NODE + STRIDE + 3}
+    cluster_ids = frozenset(range(201)) | {FIRST_NODE + 3, FIRST_NODE + STRIDE + 3}
     seen = set()
     for api in apis().values():
         for version in message(f"{api}Request").all_versions():
             fields = layout(f"{api}Request", version).fields
-            catalogs = {one for _, one in leaves(fields, example(f"{api}Request", version)) if isinstance(one, UUID)}
-            value = _example(api, version, replace(SURVEY, nodes=there)).value
+            catalogs = {leaf for _, leaf in leaves(fields, example(f"{api}Request", version)) if isinstance(leaf, UUID)}
+            value = _example(api, version, replace(SURVEY, nodes=cluster_ids)).value
             encode(f"{api}Request", version, value)
-            for field, one in leaves(fields, value):
+            for field, leaf in leaves(fields, value):
                 where = (api, version, field.name)
                 if field.type == "int32":
                     plain = NUMBERS.fullmatch(field.name) or field.name in OTHER_NUMBERS
                     assert bool(plain) != names_node(field), where
-                    assert plain or one not in there, where
+                    assert plain or leaf not in cluster_ids, where
                 elif field.type == "uuid":
                     assert (field.name in OTHER_IDS) != names_directory(field), where
-                    assert field.name in OTHER_IDS or one is None or one.int < 100 or one not in catalogs, where
-                elif field.name in ("path", "feature") and one is not None:
-                    assert MISSING_NAME in one, where
+                    assert field.name in OTHER_IDS or leaf is None or leaf.int < 100 or leaf not in catalogs, where
+                elif field.name in ("path", "feature") and leaf is not None:
+                    assert MISSING_NAME in leaf, where
             seen.add(api)
     assert len(seen) == len(apis())
 
@@ -148,12 +148,12 @@ async def in_use(live: Live) -> AsyncIterator[None]:
     await live.call("DeleteTopics", {"topics": [{"name": name}], "timeoutMs": 10_000})
 
 
-def assert_reads_proven(found: Probe) -> None:
-    assert [(proof.api, proof.version, proof.why) for proof in found.proofs if proof.state == "failed"] == []
-    reads = [proof for proof in found.proofs if proof.kind == "reads"]
+def assert_reads_proven(result: Probe) -> None:
+    assert [(proof.api, proof.version, proof.why) for proof in result.proofs if proof.state == "failed"] == []
+    reads = [proof for proof in result.proofs if proof.kind == "reads"]
     assert [(proof.api, proof.version) for proof in reads if proof.state != "proven"] == []
     assert [(proof.api, proof.version, proof.example_why) for proof in reads if proof.example == "refused"] == []
-    for proof in found.proofs:
+    for proof in result.proofs:
         places = error_fields(message(f"{proof.api}Response"), proof.version)
         assert {seen.place for seen in proof.sightings} <= set(places), proof.api
 
@@ -162,13 +162,13 @@ def test_what_was_made_to_ask_about_is_removed_and_what_is_somebodys_left_alone(
     async def run() -> tuple[Probe, set[str], set[str]]:
         async with connect(cluster.bootstrap) as live, in_use(live):
             async with temporary_resources(live) as name:
-                found = await probe(live, write=True, prefer=name)
-            return found, *(await names(live))
+                result = await probe(live, write=True, prefer=name)
+            return result, *(await names(live))
 
-    found, topics, groups = asyncio.run(run())
-    assert_reads_proven(found)
+    result, topics, groups = asyncio.run(run())
+    assert_reads_proven(result)
     assert not any(name.startswith(PROBE_PREFIX) for name in (*topics, *groups))
-    others = [proof for proof in found.proofs if proof.kind != "reads"]
+    others = [proof for proof in result.proofs if proof.kind != "reads"]
     assert {proof.state for proof in others} == {"not sent"}
     assert {proof.example_why.rpartition(", ")[2] for proof in others} == {"and this cluster is in use"}
 
@@ -177,14 +177,14 @@ def test_without_the_word_nothing_is_changed(cluster: Cluster) -> None:
     async def run() -> tuple[Probe, Any, Any]:
         async with connect(cluster.bootstrap) as live:
             before = await names(live)
-            found = await probe(live)
-            return found, before, await names(live)
+            result = await probe(live)
+            return result, before, await names(live)
 
-    found, before, after = asyncio.run(run())
+    result, before, after = asyncio.run(run())
     # what a test before this one deleted may go meanwhile
-    assert [there - earlier for there, earlier in zip(after, before, strict=True)] == [set(), set()]
-    assert found.ok
-    assert {proof.kind for proof in found.proofs if proof.answers} == {"reads"}
+    assert [later - earlier for later, earlier in zip(after, before, strict=True)] == [set(), set()]
+    assert result.ok
+    assert {proof.kind for proof in result.proofs if proof.answers} == {"reads"}
 
 
 async def answered(peer: Peer, request: DecodedFrame) -> bool:
@@ -204,10 +204,10 @@ def test_a_call_that_gets_no_answer_is_not_proven() -> None:
         async with serving(refuses) as address, connect(Settings((address,))) as live:
             return await probe(live, apis_only=frozenset({"DescribeQuorum"}))
 
-    found = asyncio.run(run())
-    assert not found.ok
-    assert {proof.state for proof in found.proofs} == {"failed"}
-    assert all("closed the connection" in proof.why for proof in found.proofs)
+    result = asyncio.run(run())
+    assert not result.ok
+    assert {proof.state for proof in result.proofs} == {"failed"}
+    assert all("closed the connection" in proof.why for proof in result.proofs)
 
 
 def test_an_answer_that_is_not_exact_is_not_proven() -> None:
@@ -223,9 +223,9 @@ def test_an_answer_that_is_not_exact_is_not_proven() -> None:
         async with serving(sloppy) as address, connect(Settings((address,))) as live:
             return await probe(live, apis_only=frozenset({"DescribeQuorum"}))
 
-    found = asyncio.run(run())
-    assert {(proof.state, proof.answers > 0) for proof in found.proofs} == {("failed", True)}
-    assert all("not exact" in proof.why for proof in found.proofs)
+    result = asyncio.run(run())
+    assert {(proof.state, proof.answers > 0) for proof in result.proofs} == {("failed", True)}
+    assert all("not exact" in proof.why for proof in result.proofs)
 
 
 def test_an_api_that_the_node_does_not_offer_is_said_and_nothing_is_asked() -> None:

@@ -40,8 +40,8 @@ def groups(number: int) -> dict[str, Any]:
 
 
 def group_of(answer: Answer) -> str:
-    found: str = answer.value["groups"][0]["groupId"]
-    return found
+    group_id: str = answer.value["groups"][0]["groupId"]
+    return group_id
 
 
 async def ask(connection: Connection, state: str = "") -> Answer:
@@ -51,7 +51,7 @@ async def ask(connection: Connection, state: str = "") -> Answer:
 def test_several_calls_under_way_get_their_answers_in_order() -> None:
     async def handler(peer: Peer) -> None:
         requests = [await peer.greet()] + [await peer.request() for _ in range(49)]
-        await peer.write(b"".join(peer.frame(one, groups(number)) for number, one in enumerate(requests)))
+        await peer.write(b"".join(peer.frame(request, groups(number)) for number, request in enumerate(requests)))
         await silence(peer)
 
     async def use(connection: Connection) -> None:
@@ -251,20 +251,20 @@ def test_a_bare_token_goes_out_and_comes_back_without_a_header() -> None:
 
 def negotiated(answer_to: Callable[[Peer, DecodedFrame], Awaitable[None]]) -> tuple[list[int], list[Answer], Any]:
     """The versions of ApiVersions that were asked for, the answers seen, and the ranges of the connection."""
-    asked: list[int] = []
-    found: list[Any] = []
+    versions_asked: list[int] = []
+    responses: list[Any] = []
 
     async def handler(peer: Peer) -> None:
         while True:
             request = await peer.request()
             assert request.api == "ApiVersions"
-            asked.append(request.version)
+            versions_asked.append(request.version)
             await answer_to(peer, request)
 
     async def use(connection: Connection) -> None:
-        found.append(dict(connection.versions))
+        responses.append(dict(connection.versions))
 
-    return asked, with_connection(handler, use), found[0]
+    return versions_asked, with_connection(handler, use), responses[0]
 
 
 def test_api_versions_is_asked_newest_first_and_names_the_software() -> None:
@@ -275,9 +275,9 @@ def test_api_versions_is_asked_newest_first_and_names_the_software() -> None:
         assert request.header.value["clientId"] == "kafkascope"
         await peer.answer(request, {"apiKeys": ranges(BROKER)})
 
-    asked, (seen,), versions = negotiated(answer_to)
-    assert asked == [EVERYTHING[18][1]]
-    assert seen.api_version == asked[0]
+    versions_asked, (seen,), versions = negotiated(answer_to)
+    assert versions_asked == [EVERYTHING[18][1]]
+    assert seen.api_version == versions_asked[0]
     assert versions == BROKER
 
 
@@ -288,8 +288,8 @@ def test_error_35_leads_to_the_newest_version_that_the_broker_names() -> None:
         else:
             await peer.answer(request, {"apiKeys": ranges({18: (0, 2), 3: (0, 7)})})
 
-    asked, (seen,), versions = negotiated(answer_to)
-    assert asked == [EVERYTHING[18][1], 2]
+    versions_asked, (seen,), versions = negotiated(answer_to)
+    assert versions_asked == [EVERYTHING[18][1], 2]
     assert seen.api_version == 2
     assert versions == {18: (0, 2), 3: (0, 7)}
 
@@ -303,21 +303,21 @@ def test_error_35_without_a_list_leads_to_version_0() -> None:
         else:
             await peer.answer(request, {"apiKeys": ranges({18: (0, 0), 3: (0, 1)})})
 
-    asked, _, versions = negotiated(answer_to)
-    assert asked == [EVERYTHING[18][1], 0]
+    versions_asked, _, versions = negotiated(answer_to)
+    assert versions_asked == [EVERYTHING[18][1], 0]
     assert versions[3] == (0, 1)
 
 
 def test_an_error_other_than_35_is_no_reason_to_ask_lower() -> None:
-    asked: list[int] = []
+    versions_asked: list[int] = []
 
     async def answer_to(peer: Peer, request: DecodedFrame) -> None:
-        asked.append(request.version)
+        versions_asked.append(request.version)
         await peer.answer(request, {"errorCode": 42, "apiKeys": []})
 
     with pytest.raises(ReachError, match=r"refuses ApiVersions with INVALID_REQUEST \(42\)"):
         negotiated(answer_to)
-    assert len(asked) == 1
+    assert len(versions_asked) == 1
 
 
 def test_a_broker_that_answers_35_for_ever_is_given_up() -> None:

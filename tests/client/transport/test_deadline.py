@@ -42,13 +42,13 @@ def test_the_earlier_of_two_deadlines_counts() -> None:
 
 
 def test_pauses_grow_to_a_second_and_are_not_in_step() -> None:
-    found = list(itertools.islice(pauses(), 8))
-    assert 0.08 <= found[0] <= 0.12
-    assert all(0.8 <= pause <= 1.2 for pause in found[4:])
-    assert found != list(itertools.islice(pauses(), 8))
+    waits = list(itertools.islice(pauses(), 8))
+    assert 0.08 <= waits[0] <= 0.12
+    assert all(0.8 <= pause <= 1.2 for pause in waits[4:])
+    assert waits != list(itertools.islice(pauses(), 8))
 
 
-def told(*errors: ReachError, seconds: float = 0.0) -> str:
+def problem_of(*errors: ReachError, seconds: float = 0.0) -> str:
     """What a call says that fails like this, one try after the other, with no time left after the last."""
 
     async def work() -> None:
@@ -64,17 +64,20 @@ def told(*errors: ReachError, seconds: float = 0.0) -> str:
 
 
 def test_the_name_of_the_call_and_the_time_stand_beside_the_last_reason() -> None:
-    assert told(UnreachableError("a:1: refused")) == "ListGroups: a:1: refused (tried for 0 s)"
-    assert told(UnreachableError("a:1: refused"), LostError("a:1: closed")) == "ListGroups: a:1: closed (tried for 0 s)"
+    assert problem_of(UnreachableError("a:1: refused")) == "ListGroups: a:1: refused (tried for 0 s)"
+    assert (
+        problem_of(UnreachableError("a:1: refused"), LostError("a:1: closed"))
+        == "ListGroups: a:1: closed (tried for 0 s)"
+    )
     late = LostError("ListGroups v5 at a:1: no answer")
-    assert told(late) == "ListGroups v5 at a:1: no answer within 0 s; --timeout SECONDS waits longer"
+    assert problem_of(late) == "ListGroups v5 at a:1: no answer within 0 s; --timeout SECONDS waits longer"
 
 
 def test_what_made_another_try_necessary_tells_more_than_the_lack_of_time() -> None:
     first = LostError("a:1: closed in the middle")
     for last in (LostError("ListGroups v5 at a:1: no answer"), ReachError("a:1: no connection within 5 s")):
-        assert told(first, last) == "ListGroups: a:1: closed in the middle (tried for 0 s)"
+        assert problem_of(first, last) == "ListGroups: a:1: closed in the middle (tried for 0 s)"
 
 
 def test_an_error_that_stays_ends_the_call_whatever_came_before() -> None:
-    assert told(LostError("a:1: closed"), ReachError("a:1: login failed"), seconds=60) == "a:1: login failed"
+    assert problem_of(LostError("a:1: closed"), ReachError("a:1: login failed"), seconds=60) == "a:1: login failed"

@@ -44,8 +44,8 @@ def ended(process: "Popen[str]") -> Ended:
     status = Path(f"/proc/{process.pid}/status")
     try:
         while process.poll() is None and time.monotonic() < until:
-            found = re.search(r"^VmHWM:\s*(\d+) kB", status.read_text(), re.MULTILINE)
-            peak = max(peak, int(found[1]) // 1024) if found else peak
+            match = re.search(r"^VmHWM:\s*(\d+) kB", status.read_text(), re.MULTILINE)
+            peak = max(peak, int(match[1]) // 1024) if match else peak
             time.sleep(0.005)
         assert process.returncode is not None, "it hangs"
     finally:
@@ -69,58 +69,58 @@ def usual_mb() -> int:
 @pytest.mark.parametrize("command", ["groups", "check all", "describe features", "describe cluster", "probe"])
 def test_of_30000_brokers_most_are_left_out_and_counted(command: str, usual_mb: int) -> None:
     with evil("many") as host:
-        found = ran(*command.split(), host)
-    assert f"names {MANY:,} brokers; {MANY - MAX_BROKERS:,} of them are left out" in found.lines[0]
-    assert "0 is no port" in found.lines[-1]
-    assert (found.code, len(found.lines)) == (4, 2)
-    assert found.peak_mb < usual_mb + MORE_MEMORY_MB
+        outcome = ran(*command.split(), host)
+    assert f"names {MANY:,} brokers; {MANY - MAX_BROKERS:,} of them are left out" in outcome.lines[0]
+    assert "0 is no port" in outcome.lines[-1]
+    assert (outcome.code, len(outcome.lines)) == (4, 2)
+    assert outcome.peak_mb < usual_mb + MORE_MEMORY_MB
 
 
 def test_brokers_that_are_not_there_are_not_waited_for_one_after_the_other(usual_mb: int) -> None:
     """Each would be tried for two seconds, sixteen at a time: four minutes."""
     with evil("many-dead") as host:
-        found = ran("groups", host, seconds="2")
-    assert "node 0 at" in found.lines[-1] or "no answer" in found.lines[-1]
-    assert (found.code, len(found.lines) <= 2) == (4, True)
-    assert found.peak_mb < usual_mb + MORE_MEMORY_MB
+        outcome = ran("groups", host, seconds="2")
+    assert "node 0 at" in outcome.lines[-1] or "no answer" in outcome.lines[-1]
+    assert (outcome.code, len(outcome.lines) <= 2) == (4, True)
+    assert outcome.peak_mb < usual_mb + MORE_MEMORY_MB
 
 
 def test_a_million_brokers_are_counted_too(usual_mb: int) -> None:
     with evil("million") as host:
-        found = ran("groups", host)
-    assert f"names {MILLION:,} brokers; {MILLION - MAX_BROKERS:,} of them are left out" in found.lines[0]
-    assert (found.code, len(found.lines)) == (4, 2)
-    assert found.peak_mb < usual_mb + MORE_MEMORY_MB
+        outcome = ran("groups", host)
+    assert f"names {MILLION:,} brokers; {MILLION - MAX_BROKERS:,} of them are left out" in outcome.lines[0]
+    assert (outcome.code, len(outcome.lines)) == (4, 2)
+    assert outcome.peak_mb < usual_mb + MORE_MEMORY_MB
 
 
 def test_a_response_that_would_take_all_memory_is_refused_by_its_place(usual_mb: int) -> None:
     with evil("topics") as host:
-        found = ran("call", host, "Metadata")
-    (line,) = found.lines
+        outcome = ran("call", host, "Metadata")
+    (line,) = outcome.lines
     assert re.search(rf"Metadata v12 at {host}: [\d,]+ bytes came, which take more memory than a response may", line)
-    assert found.code == 3
-    assert found.peak_mb < usual_mb + MORE_MEMORY_MB
+    assert outcome.code == 3
+    assert outcome.peak_mb < usual_mb + MORE_MEMORY_MB
 
 
 def test_a_large_answer_before_the_login_is_refused_by_its_size(usual_mb: int) -> None:
     with evil("api-versions") as host:
-        found = ran("groups", host)
-    (line,) = found.lines
+        outcome = ran("groups", host)
+    (line,) = outcome.lines
     assert f"{host}: sent an answer of {LARGE_API_VERSIONS:,} bytes before the login is finished" in line
     assert f"{MAX_LOGIN_FRAME_BYTES:,} are the most" in line
-    assert found.code == 4
-    assert found.peak_mb < usual_mb + 20
+    assert outcome.code == 4
+    assert outcome.peak_mb < usual_mb + 20
 
 
-@pytest.mark.parametrize(("mode", "said"), [("port-99999", "99999 is no port"), ("port-negative", "-1 is no port")])
-def test_a_port_that_is_none_is_one_line(mode: str, said: str) -> None:
+@pytest.mark.parametrize(("mode", "message"), [("port-99999", "99999 is no port"), ("port-negative", "-1 is no port")])
+def test_a_port_that_is_none_is_one_line(mode: str, message: str) -> None:
     with evil(mode) as host:
         listed, coordinated = ran("groups", host), ran("describe", "group", host, "g")
-    for found in (listed, coordinated):
-        (line,) = found.lines
-        assert "node 1 at 127.0.0.1:" in line and said in line
+    for outcome in (listed, coordinated):
+        (line,) = outcome.lines
+        assert "node 1 at 127.0.0.1:" in line and message in line
         assert "tried for" not in line  # it is no better at the next try
-        assert found.code == 4
+        assert outcome.code == 4
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, -signal.SIGTERM), (signal.SIGINT, 130)])
@@ -130,9 +130,9 @@ def test_a_signal_ends_a_command_among_brokers_without_end(number: signal.Signal
         # The line tells that it is in the midst of them.
         assert process.stderr is not None and "left out" in process.stderr.readline()
         process.send_signal(number)
-        found = ended(process)
-    assert found.code == code
-    assert not found.lines
+        outcome = ended(process)
+    assert outcome.code == code
+    assert not outcome.lines
 
 
 STOPPED_TWICE = """
@@ -151,6 +151,6 @@ asyncio.run(main())
 
 
 def test_a_second_signal_ends_an_observer_that_does_not_get_its_commit_done() -> None:
-    found = ended(Popen([sys.executable, "-c", STOPPED_TWICE], stdout=PIPE, stderr=PIPE, text=True))
-    assert found.code == 130
-    assert found.lines == ["kafkascope: stopped before the last polls were in the lake"]
+    outcome = ended(Popen([sys.executable, "-c", STOPPED_TWICE], stdout=PIPE, stderr=PIPE, text=True))
+    assert outcome.code == 130
+    assert outcome.lines == ["kafkascope: stopped before the last polls were in the lake"]

@@ -72,8 +72,8 @@ def test_a_response_takes_no_more_than_it_weighs(name: str, version: int, value:
 
 def test_stepping_ends_at_the_limit() -> None:
     data = encode("ListGroupsResponse", 5, {"groups": [{"groupId": "g" * 100, "protocolType": ""}] * 2_000})
-    found = weighed("ListGroupsResponse", 5, data, 10_000)
-    assert found.memory > 10_000 and found.end is None
+    outcome = weighed("ListGroupsResponse", 5, data, 10_000)
+    assert outcome.memory > 10_000 and outcome.end is None
 
 
 @pytest.mark.parametrize(

@@ -52,10 +52,10 @@ def refusal(addresses: str, tls: Tls | None, **more: Any) -> str:
     with pytest.raises(ReachError) as caught:
         brokers(addresses, tls, **more)
     assert caught.value.exit_code == 4
-    told = str(caught.value)
-    assert "\n" not in told
-    assert told.startswith(addresses)
-    return told
+    message = str(caught.value)
+    assert "\n" not in message
+    assert message.startswith(addresses)
+    return message
 
 
 @pytest.fixture
@@ -78,8 +78,8 @@ def test_mtls(secured_cluster: Cluster, trusting: Tls) -> None:
 
 
 def test_a_client_certificate_is_wanted(secured_cluster: Cluster, trusting: Tls) -> None:
-    told = refusal(secured_cluster.addresses(MTLS), trusting)
-    assert "wants a client certificate" in told and "--certificate" in told
+    message = refusal(secured_cluster.addresses(MTLS), trusting)
+    assert "wants a client certificate" in message and "--certificate" in message
 
 
 def test_a_client_certificate_of_another_authority_is_not_accepted(secured_cluster: Cluster, trusting: Tls) -> None:
@@ -92,8 +92,8 @@ def test_an_expired_certificate_says_since_when(secured_cluster: Cluster, trusti
 
 
 def test_a_certificate_of_another_host_says_for_which(secured_cluster: Cluster, trusting: Tls) -> None:
-    told = refusal(secured_cluster.addresses(OTHER_HOST), trusting)
-    assert "not for 127.0.0.1" in told and "it is for broker.example.org, *.example.org" in told
+    message = refusal(secured_cluster.addresses(OTHER_HOST), trusting)
+    assert "not for 127.0.0.1" in message and "it is for broker.example.org, *.example.org" in message
 
 
 def test_a_server_name_is_expected_instead_of_the_host(secured_cluster: Cluster, trusting: Tls) -> None:
@@ -121,8 +121,8 @@ def test_the_name_that_is_meant_counts_and_not_the_address_that_is_dialled(
 
 def test_any_host_name_still_wants_a_trusted_authority(secured_cluster: Cluster, trusting: Tls) -> None:
     assert brokers(secured_cluster.addresses(OTHER_HOST), Tls(ca=trusting.ca, check_host_name=False)) == [1]
-    told = refusal(secured_cluster.addresses(OTHER_HOST), Tls(check_host_name=False))
-    assert "authority that we do not trust" in told and "--ca" in told
+    message = refusal(secured_cluster.addresses(OTHER_HOST), Tls(check_host_name=False))
+    assert "authority that we do not trust" in message and "--ca" in message
 
 
 def test_insecure_takes_any(secured_cluster: Cluster) -> None:
@@ -136,13 +136,13 @@ def test_the_brokers_own_certificate_can_be_trusted_as_in_java(secured_cluster: 
 
 
 def test_tls_to_a_plain_text_port(secured_cluster: Cluster, trusting: Tls) -> None:
-    told = refusal(secured_cluster.addresses(PLAIN), trusting)
-    assert "without TLS" in told and "--no-tls" in told
+    message = refusal(secured_cluster.addresses(PLAIN), trusting)
+    assert "without TLS" in message and "--no-tls" in message
 
 
 def test_plain_text_to_a_tls_port(secured_cluster: Cluster) -> None:
-    told = refusal(secured_cluster.addresses(TLS), None)
-    assert "TLS listener" in told and "--tls" in told
+    message = refusal(secured_cluster.addresses(TLS), None)
+    assert "TLS listener" in message and "--tls" in message
 
 
 @contextmanager

@@ -27,16 +27,16 @@ class Tab:
     faults: list[str] = field(default_factory=list)
 
     def open(self, path: str) -> Response:
-        found = self.page.goto(f"{self.base}{path}")
-        assert found is not None
-        return found
+        response = self.page.goto(f"{self.base}{path}")
+        assert response is not None
+        return response
 
     def facts(self, path: str) -> Any:
         """JSON of a page."""
         return self.page.request.get(f"{self.base}{path}").json()
 
     def watch(self) -> None:
-        def said(text: str) -> None:
+        def keep(text: str) -> None:
             if not text.startswith(STATUS):
                 self.faults.append(text)
 
@@ -44,8 +44,8 @@ class Tab:
             if not request.url.startswith((self.base, "data:", "blob:")):
                 self.faults.append(f"asked {request.url}")
 
-        self.page.on("console", lambda message: said(message.text) if message.type in ("error", "warning") else None)
-        self.page.on("pageerror", lambda error: said(str(error)))
+        self.page.on("console", lambda message: keep(message.text) if message.type in ("error", "warning") else None)
+        self.page.on("pageerror", lambda error: keep(str(error)))
         self.page.on("request", sent)
 
 
@@ -77,9 +77,9 @@ def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         # Chromium's sandbox refuses root.
         arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
-        found = playwright.chromium.launch(executable_path=program, args=arguments)
-        yield found
-        found.close()
+        browser_found = playwright.chromium.launch(executable_path=program, args=arguments)
+        yield browser_found
+        browser_found.close()
 
 
 @pytest.fixture

@@ -47,8 +47,8 @@ def address(tab: Tab, name: str) -> str:
 
 
 def violations(tab: Tab) -> list[str]:
-    found = Axe().run(tab.page, options=RULES).response["violations"]
-    return [f"{one['id']}: {node['html'][:150]}" for one in found for node in one["nodes"]]
+    violations_found = Axe().run(tab.page, options=RULES).response["violations"]
+    return [f"{violation['id']}: {node['html'][:150]}" for violation in violations_found for node in violation["nodes"]]
 
 
 def too_wide(tab: Tab) -> int:

@@ -13,7 +13,7 @@ SHARE_FETCH = "message/ShareFetchRequest/2.html"
 
 
 @pytest.mark.parametrize(
-    ("typed", "steps", "there"),
+    ("typed", "steps", "name_wanted"),
     [
         ("sharefetch", 0, "api/ShareFetch.html"),
         ("INVALID_RECORD_STATE", 0, "error/INVALID_RECORD_STATE.html"),
@@ -23,21 +23,21 @@ SHARE_FETCH = "message/ShareFetchRequest/2.html"
         ("fetch", 1, "api/FetchSnapshot.html"),
     ],
 )
-def test_search_by_keyboard_alone_leads_to_the_page(tab: Tab, typed: str, steps: int, there: str) -> None:
+def test_search_by_keyboard_alone_leads_to_the_page(tab: Tab, typed: str, steps: int, name_wanted: str) -> None:
     tab.open("errors.html")
     tab.page.keyboard.press("/")
     box = tab.page.locator("#seek")
     expect(box).to_be_focused()
     tab.page.keyboard.type(typed)
-    found = tab.page.locator("#seek-found li")
-    expect(found.first).to_be_visible()
+    results = tab.page.locator("#seek-found li")
+    expect(results.first).to_be_visible()
     for _ in range(steps):
         tab.page.keyboard.press("ArrowDown")
     chosen = tab.page.locator("#seek-found li[aria-selected=true]")
     expect(chosen).to_have_count(1)
     assert box.get_attribute("aria-activedescendant") == chosen.get_attribute("id")
     tab.page.keyboard.press("Enter")
-    tab.page.wait_for_url(f"**/{there}")
+    tab.page.wait_for_url(f"**/{name_wanted}")
     expect(tab.page.locator("h1")).to_be_visible()
 
 
@@ -45,12 +45,12 @@ def test_search_closes_with_escape_and_says_when_there_is_nothing(tab: Tab) -> N
     tab.open("index.html")
     tab.page.keyboard.press("/")
     tab.page.keyboard.type("sharefetch")
-    found = tab.page.locator("#seek-found")
-    expect(found).to_be_visible()
+    results = tab.page.locator("#seek-found")
+    expect(results).to_be_visible()
     tab.page.keyboard.press("Escape")
-    expect(found).to_be_hidden()
+    expect(results).to_be_hidden()
     tab.page.locator("#seek").fill("<img src=x onerror=alert(1)>")
-    expect(found).to_have_text("nothing of that name or number")
+    expect(results).to_have_text("nothing of that name or number")
     assert tab.page.locator("img").count() == 0
 
 
@@ -89,13 +89,13 @@ def test_the_arrow_keys_go_from_byte_to_byte(tab: Tab) -> None:
     tab.open(SHARE_FETCH)
     bytes_ = tab.page.locator("#example-hex [data-p]")
     bytes_.first.focus()
-    told = tab.page.locator(".told")
+    legend = tab.page.locator(".told")
     expect(bytes_.first).to_have_class(re.compile("lit"))
-    first = told.text_content()
+    first = legend.text_content()
     tab.page.keyboard.press("ArrowRight")
     expect(bytes_.nth(1)).to_be_focused()
     expect(bytes_.nth(1)).to_have_class(re.compile("lit"))
-    assert told.text_content() != first
+    assert legend.text_content() != first
     tab.page.keyboard.press("End")
     expect(bytes_.last).to_be_focused()
     tab.page.keyboard.press("Tab")
@@ -145,8 +145,8 @@ def test_what_is_copied_is_the_hex_of_the_example(tabs: Callable[..., Tab]) -> N
     tab.open(SHARE_FETCH)
     tab.page.get_by_role("button", name="Copy hex").click()
     expect(tab.page.get_by_role("button", name="Copied")).to_be_visible()
-    wanted = tab.facts(SHARE_FETCH.replace(".html", ".json"))["example"]["hex"]
-    assert tab.page.evaluate("navigator.clipboard.readText()") == wanted
+    example_hex = tab.facts(SHARE_FETCH.replace(".html", ".json"))["example"]["hex"]
+    assert tab.page.evaluate("navigator.clipboard.readText()") == example_hex
 
 
 def test_search_works_without_script(tabs: Callable[..., Tab]) -> None:

@@ -28,8 +28,8 @@ def test_a_process_that_takes_too_long_is_ended_and_the_next_page_has_another(
     assert process is not None and process.pid != os.getpid()
     os.kill(process.pid, signal.SIGSTOP)
     monkeypatch.setattr(worker, "_seconds", 0.5)
-    found = ask(app, f"/lake/bytes/{known}.json")
-    assert (found.status, found.json["sides"]) == (200, [])
-    assert found.json["why"] == "decoding took more than 0.5 s and was ended; `kafkascope read` has no such limit"
+    response = ask(app, f"/lake/bytes/{known}.json")
+    assert (response.status, response.json["sides"]) == (200, [])
+    assert response.json["why"] == "decoding took more than 0.5 s and was ended; `kafkascope read` has no such limit"
     monkeypatch.setattr(worker, "_seconds", PATIENCE)
     assert ask(app, f"/lake/bytes/{known}.json").json["sides"]

@@ -30,14 +30,14 @@ ASKED = [
 ]
 
 
-@pytest.mark.parametrize(("asked", "address"), ASKED)
-def test_finds_what_is_meant(asked: str, address: str) -> None:
-    assert address in [entry.address for entry in search(asked)][:3]
+@pytest.mark.parametrize(("query", "address"), ASKED)
+def test_finds_what_is_meant(query: str, address: str) -> None:
+    assert address in [entry.address for entry in search(query)][:3]
 
 
-@pytest.mark.parametrize("asked", ["", "   ", "zzzz", "<script>", "(", "\\", "é"])
-def test_finds_nothing_where_there_is_nothing(asked: str) -> None:
-    assert search(asked) == []
+@pytest.mark.parametrize("query", ["", "   ", "zzzz", "<script>", "(", "\\", "é"])
+def test_finds_nothing_where_there_is_nothing(query: str) -> None:
+    assert search(query) == []
 
 
 def test_everything_of_the_catalog_is_found() -> None:
@@ -65,9 +65,9 @@ def test_the_script_holds_data_that_is_json_and_no_way_out_of_it() -> None:
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="a browser test runs the same script")
 def test_the_script_finds_what_the_server_finds() -> None:
-    asked = [*(text for text, _ in ASKED), "e", "offset", "zzzz", "group describe", "78 share", "records"]
+    queries = [*(text for text, _ in ASKED), "e", "offset", "zzzz", "group describe", "78 share", "records"]
     program = f"globalThis.window = globalThis;\n{index_script()}\n"
-    program += f"console.log(JSON.stringify({json.dumps(asked)}.map((text) => window.kafkascope.search(text))))"
+    program += f"console.log(JSON.stringify({json.dumps(queries)}.map((text) => window.kafkascope.search(text))))"
     done = subprocess.run(["node", "-"], input=program, capture_output=True, text=True, check=True)
-    for text, found in zip(asked, json.loads(done.stdout), strict=True):
-        assert [tuple(row) for row in found] == [(e.text, e.about, e.address) for e in search(text)], text
+    for text, results in zip(queries, json.loads(done.stdout), strict=True):
+        assert [tuple(row) for row in results] == [(e.text, e.about, e.address) for e in search(text)], text

@@ -31,9 +31,9 @@ def app() -> Starlette:
 
 
 def test_the_root_leads_to_the_home_page(app: Starlette) -> None:
-    found = ask(app, "/")
-    assert found.status == 307
-    assert found.headers["location"] == "index.html"
+    response = ask(app, "/")
+    assert response.status == 307
+    assert response.headers["location"] == "index.html"
     assert "ShareFetch" in ask(app, "/index.html").text
 
 
@@ -63,9 +63,9 @@ def test_every_answer_carries_the_headers_that_keep_it_to_itself(app: Starlette)
     "host", ["evil.example", "evil.example:8080", "127.0.0.1.evil.example", "", "localhost.evil.example"]
 )
 def test_a_name_that_is_not_ours_is_refused(app: Starlette, host: str) -> None:
-    found = ask(app, "/index.html", headers={"host": host})
-    assert found.status == 421
-    assert "ShareFetch" not in found.text
+    response = ask(app, "/index.html", headers={"host": host})
+    assert response.status == 421
+    assert "ShareFetch" not in response.text
 
 
 @pytest.mark.parametrize("host", ["localhost", "localhost:1234", "127.0.0.1:80", "[::1]:8080"])
@@ -98,9 +98,9 @@ def test_a_wildcard_takes_addresses_and_no_strange_names() -> None:
     ],
 )
 def test_what_is_not_there_is_404_with_what_may_have_been_meant(app: Starlette, path: str, suggested: str) -> None:
-    found = ask(app, path)
-    assert found.status == 404
-    assert suggested in found.text
+    response = ask(app, path)
+    assert response.status == 404
+    assert suggested in response.text
     as_json = ask(app, path.removesuffix(".html") + ".json")
     assert as_json.status == 404
     assert as_json.json["error"]
@@ -111,7 +111,7 @@ def test_what_is_not_there_is_404_with_what_may_have_been_meant(app: Starlette, 
 
 
 @pytest.mark.parametrize(
-    ("path", "said", "near"),
+    ("path", "message", "near"),
     [
         ("/message/TopicRecord/0", "TopicRecord is a record: /record/TopicRecord/0.html", "TopicRecord v0"),
         ("/message/ShareFetch/2", "ShareFetch is an API: /api/ShareFetch.html", "ShareFetch"),
@@ -129,11 +129,11 @@ def test_what_is_not_there_is_404_with_what_may_have_been_meant(app: Starlette, 
         ("/field/GruopId", "did you mean GroupId", "GroupId"),
     ],
 )
-def test_a_name_of_another_kind_is_told_where_it_is(app: Starlette, path: str, said: str, near: str) -> None:
-    found = ask(app, f"{path}.json")
-    assert found.status == 404
-    assert said in found.json["error"]
-    assert near in {item["text"] for item in found.json["near"]}
+def test_a_name_of_another_kind_is_told_where_it_is(app: Starlette, path: str, message: str, near: str) -> None:
+    response = ask(app, f"{path}.json")
+    assert response.status == 404
+    assert message in response.json["error"]
+    assert near in {item["text"] for item in response.json["near"]}
     assert ask(app, f"{path}.html").status == 404
 
 
@@ -173,10 +173,10 @@ def test_the_layout_of_a_release_has_its_own_address(app: Starlette) -> None:
     ],
 )
 def test_markup_in_an_address_stays_text(app: Starlette, path: str) -> None:
-    said = ask(app, path).text
-    assert "<script>alert" not in said
-    assert "<b>" not in said
-    assert "<img" not in said
+    text = ask(app, path).text
+    assert "<script>alert" not in text
+    assert "<b>" not in text
+    assert "<img" not in text
 
 
 def test_an_address_that_looks_like_a_scheme_is_no_link(app: Starlette) -> None:
@@ -210,8 +210,8 @@ def test_no_path_leaves_the_site(app: Starlette) -> None:
 
 
 def test_the_search_page_finds_without_script(app: Starlette) -> None:
-    found = ask(app, "/search.html?q=sharefetch")
-    assert 'href="api/ShareFetch.html"' in found.text
+    response = ask(app, "/search.html?q=sharefetch")
+    assert 'href="api/ShareFetch.html"' in response.text
     assert ask(app, "/search.html").status == 200
     assert ask(app, f"/search.html?q={'x' * 5000}").status == 200
 
@@ -223,15 +223,15 @@ def test_serve_prints_its_address_answers_and_ends_on_an_interrupt() -> None:
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
     ) as process:
         assert process.stdout is not None
-        told = json.loads(process.stdout.readline())
-        address = told["address"]
-        assert address == f"http://127.0.0.1:{told['port']}/"
+        document = json.loads(process.stdout.readline())
+        address = document["address"]
+        assert address == f"http://127.0.0.1:{document['port']}/"
         try:
             with urllib.request.urlopen(f"{address}api/ShareFetch.html", timeout=20) as page:  # noqa: S310
                 assert b"ShareFetch" in page.read()
                 assert page.headers["X-Frame-Options"] == "DENY"
         finally:
             process.send_signal(signal.SIGINT)
-        said = process.communicate(timeout=20)[1]
-        assert process.returncode == 130, said
-        assert "Traceback" not in said
+        output = process.communicate(timeout=20)[1]
+        assert process.returncode == 130, output
+        assert "Traceback" not in output

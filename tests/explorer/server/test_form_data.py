@@ -17,10 +17,10 @@ TEXTS = "% %4 %41 %e4 %C3%A4 a = & + _ \n \r\n %0A %3D %% =\n %\n ä %g1 \t\n".s
 
 
 def as_python_reads(body: bytes) -> dict[str, bytes]:
-    found: dict[str, bytes] = {}
+    fields: dict[str, bytes] = {}
     for name, value in parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=MAX_FIELDS):
-        found.setdefault(name, value.encode())
-    return found
+        fields.setdefault(name, value.encode())
+    return fields
 
 
 @pytest.mark.parametrize("portion", [3, 4, 4_096])
@@ -29,8 +29,8 @@ def test_a_form_is_read_as_python_reads_it(portion: int, monkeypatch: pytest.Mon
     random = Random(SEED)
     for number in range(CASES):
         body = "".join(random.choice(TEXTS) for _ in range(random.randrange(12))).encode()
-        found = {name: part.content for name, part in parse_form(KIND, body).items()}
-        assert found == as_python_reads(body), f"case {number} of seed {SEED}: {body!r}"
+        fields = {name: part.content for name, part in parse_form(KIND, body).items()}
+        assert fields == as_python_reads(body), f"case {number} of seed {SEED}: {body!r}"
 
 
 @pytest.mark.parametrize("escape", [b"%41", b"%", b"%zz", b"+", b"&"])

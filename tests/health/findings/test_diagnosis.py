@@ -15,22 +15,22 @@ from tests.health.findings_rows import MINUTE, SECOND, T0, row
 
 
 def expired(at: int, **values: Any) -> dict[str, Any]:
-    given = {"outcome": "lock_expired", "acquired_at": at, "outcome_at": at + 30 * SECOND, **values}
-    return row("share_deliveries", **given)
+    content = {"outcome": "lock_expired", "acquired_at": at, "outcome_at": at + 30 * SECOND, **values}
+    return row("share_deliveries", **content)
 
 
 def all_cases() -> Marts:
     marts: Marts = {}
     for name, (shown, _, _, nearly) in CASES.items():
-        for kind, given in (("shown", shown), ("nearly", nearly)):
-            for mart, rows in given.items():
-                marts.setdefault(mart, []).extend(_of(one, f"{name}-{kind}") for one in rows)
+        for kind, rows_of_kind in (("shown", shown), ("nearly", nearly)):
+            for mart, rows in rows_of_kind.items():
+                marts.setdefault(mart, []).extend(_of(row, f"{name}-{kind}") for row in rows)
     return marts
 
 
-def _of(one: dict[str, Any], case: str) -> dict[str, Any]:
+def _of(row: dict[str, Any], case: str) -> dict[str, Any]:
     """Each case has a group and an API of its own."""
-    named = {**one, "group_id": case} if "group_id" in one else dict(one)
+    named = {**row, "group_id": case} if "group_id" in row else dict(row)
     if named.get("api") == "Metadata":
         named["api"] = case
     return named
@@ -48,9 +48,9 @@ SHOWN = {
 
 def test_close_episodes_of_a_subject_are_one_and_distant_ones_two() -> None:
     near = [expired(T0), expired(T0 + 4 * MINUTE, acquire_exchange_id="a2")]
-    (one,) = findings_of({"share_deliveries": near}, {})
-    assert (one.from_at, one.to_at) == (T0, T0 + 4 * MINUTE + 30 * SECOND)
-    assert one.figures["records"] == 2 and "2 records" in one.summary and one.evidence == ("a1", "o1", "a2")
+    (finding,) = findings_of({"share_deliveries": near}, {})
+    assert (finding.from_at, finding.to_at) == (T0, T0 + 4 * MINUTE + 30 * SECOND)
+    assert finding.figures["records"] == 2 and "2 records" in finding.summary and finding.evidence == ("a1", "o1", "a2")
     first, second = findings_of({"share_deliveries": [expired(T0), expired(T0 + 20 * MINUTE)]}, {})
     assert first.to_at < second.from_at and first.figures["records"] == 1
 
@@ -66,8 +66,8 @@ def test_clusters_of_one_lake_stay_apart() -> None:
         for name in names
         for number in range(2)
     ]
-    found = list(findings_of({"quorum_replicas": [*behind, *leading, *others], "quorum_events": elected}, {}))
-    assert {(one.rule, one.subject) for one in found} == {
+    findings_made = list(findings_of({"quorum_replicas": [*behind, *leading, *others], "quorum_events": elected}, {}))
+    assert {(finding.rule, finding.subject) for finding in findings_made} == {
         ("quorum_follower_behind", "node 2 of cluster Ab-1"),
         ("quorum_follower_behind", "node 2 of cluster Ab-2"),
         # One of two voters is half of them; one of four is not.
@@ -75,19 +75,19 @@ def test_clusters_of_one_lake_stay_apart() -> None:
         ("quorum_leader_lost", "quorum of cluster Ab-1"),
         ("quorum_leader_lost", "quorum of cluster Ab-2"),
     }
-    assert all("cluster Ab-" in one.summary for one in found)
+    assert all("cluster Ab-" in finding.summary for finding in findings_made)
 
 
 def test_cluster_without_an_id_is_known_by_its_address() -> None:
     rows = [row("quorum_replicas", cluster_id="10.0.0.1:9093", fetch_age_ms=5_000)]
-    found = {one.subject for one in findings_of({"quorum_replicas": rows}, {})}
-    assert found == {"quorum at 10.0.0.1:9093", "node 2 at 10.0.0.1:9093"}
+    subjects = {finding.subject for finding in findings_of({"quorum_replicas": rows}, {})}
+    assert subjects == {"quorum at 10.0.0.1:9093", "node 2 at 10.0.0.1:9093"}
 
 
 def test_other_subjects_and_other_rules_stay_apart() -> None:
     rows = [expired(T0), expired(T0, member_id="m2"), expired(T0, outcome="disconnected")]
-    found = {(finding.rule, finding.subject) for finding in findings_of({"share_deliveries": rows}, {})}
-    assert found == {
+    kinds = {(finding.rule, finding.subject) for finding in findings_of({"share_deliveries": rows}, {})}
+    assert kinds == {
         ("share_lock_expired", "g/m1"),
         ("share_lock_expired", "g/m2"),
         ("share_member_disconnected", "g/m1"),
@@ -96,9 +96,9 @@ def test_other_subjects_and_other_rules_stay_apart() -> None:
 
 def test_a_crowd_of_one_group_is_told_as_one() -> None:
     rows = [expired(T0, member_id=f"m{index}") for index in range(11)]
-    (one,) = findings_of({"share_deliveries": rows}, {})
-    assert (one.subject_kind, one.subject, one.figures["subjects"]) == ("share_group", "g", 11)
-    assert one.summary.startswith("11 members of share group g held 11 records")
+    (finding,) = findings_of({"share_deliveries": rows}, {})
+    assert (finding.subject_kind, finding.subject, finding.figures["subjects"]) == ("share_group", "g", 11)
+    assert finding.summary.startswith("11 members of share group g held 11 records")
     assert len(list(findings_of({"share_deliveries": rows[1:]}, {}))) == 10
 
 
@@ -110,9 +110,9 @@ def test_expired_records_are_followed_to_whom_they_went() -> None:
         row("share_deliveries", last_offset=9, delivery_count=3, client_id="c4"),
         row("share_deliveries", last_offset=9, delivery_count=2, client_id="c5", partition=1),
     ]
-    (one,) = findings_of({"share_deliveries": selected(rows, NEEDS["share_deliveries"].where)}, {})
-    assert one.figures["redelivered_to"] == "c2 6, c3 4"
-    assert one.summary.endswith("they went on to c2 6, c3 4.")
+    (finding,) = findings_of({"share_deliveries": selected(rows, NEEDS["share_deliveries"].where)}, {})
+    assert finding.figures["redelivered_to"] == "c2 6, c3 4"
+    assert finding.summary.endswith("they went on to c2 6, c3 4.")
 
 
 def test_records_that_came_again_with_others_count_alone() -> None:
@@ -120,17 +120,17 @@ def test_records_that_came_again_with_others_count_alone() -> None:
         expired(T0, first_offset=10, last_offset=19),
         row("share_deliveries", first_offset=5, last_offset=12, delivery_count=2, client_id="c2"),
     ]
-    (one,) = findings_of({"share_deliveries": rows}, {})
-    assert one.figures["redelivered_to"] == "c2 3"
+    (finding,) = findings_of({"share_deliveries": rows}, {})
+    assert finding.figures["redelivered_to"] == "c2 3"
 
 
 def test_the_worst_come_first_then_the_earliest() -> None:
-    found = list(findings_of(all_cases(), {}))
-    assert found == sorted(found, key=finding_order)
-    assert [finding.severity for finding in found] == sorted(
-        (finding.severity for finding in found), key=["critical", "warning", "info"].index
+    findings_made = list(findings_of(all_cases(), {}))
+    assert findings_made == sorted(findings_made, key=finding_order)
+    assert [finding.severity for finding in findings_made] == sorted(
+        (finding.severity for finding in findings_made), key=["critical", "warning", "info"].index
     )
-    assert {finding.rule for finding in found} == set(RULES)
+    assert {finding.rule for finding in findings_made} == set(RULES)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -169,21 +169,23 @@ def test_rows_are_not_kept() -> None:
         def __del__(self) -> None:
             Row.alive -= 1
 
-    def rows(given: list[dict[str, Any]]) -> Iterator[Row]:
-        for one in given * 50:
-            yield Row(one)
+    def rows(content: list[dict[str, Any]]) -> Iterator[Row]:
+        for value in content * 50:
+            yield Row(value)
 
-    list(findings_of({mart: rows(given) for mart, given in all_cases().items()}, {}))
+    list(findings_of({mart: rows(mart_rows) for mart, mart_rows in all_cases().items()}, {}))
     assert Row.most <= 3
 
 
 def test_evidence_is_bounded_and_the_earliest() -> None:
     rows = [expired(T0 + index, acquire_exchange_id=f"a{index:03}", outcome_exchange_id=None) for index in range(300)]
-    (one,) = findings_of({"share_deliveries": rows}, {})
-    assert one.evidence == tuple(f"a{index:03}" for index in range(20))
+    (finding,) = findings_of({"share_deliveries": rows}, {})
+    assert finding.evidence == tuple(f"a{index:03}" for index in range(20))
 
 
-@pytest.mark.parametrize("full_name", [f"{rule.name}.{one.name}" for rule in RULES.values() for one in rule.thresholds])
+@pytest.mark.parametrize(
+    "full_name", [f"{rule.name}.{threshold.name}" for rule in RULES.values() for threshold in rule.thresholds]
+)
 def test_every_threshold_can_be_set_and_tells(full_name: str) -> None:
     name = full_name.partition(".")[0]
     shown = SHOWN.get(full_name, CASES[name][0])
@@ -197,7 +199,7 @@ def test_every_threshold_can_be_set_and_tells(full_name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("thresholds", "message"),
     [
         ({"share_lock_expired.record": 1.0}, "no threshold is called share_lock_expired.record; did you mean"),
         ({"nothing": 1.0}, "no threshold is called nothing"),
@@ -205,14 +207,14 @@ def test_every_threshold_can_be_set_and_tells(full_name: str) -> None:
         ({"share_lock_expired.records": float("nan")}, "must be 0 or more"),
     ],
 )
-def test_a_threshold_that_is_not_there_is_refused(given: dict[str, float], said: str) -> None:
-    with pytest.raises(UsageError, match=said):
-        list(findings_of({}, given))
+def test_a_threshold_that_is_not_there_is_refused(thresholds: dict[str, float], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        list(findings_of({}, thresholds))
 
 
 def test_group_names_in_advice_are_safe_in_a_shell() -> None:
-    (one,) = findings_of({"share_deliveries": [expired(T0, group_id="a b; rm")]}, {})
-    assert "--entity-name 'a b; rm' " in one.advice
+    (finding,) = findings_of({"share_deliveries": [expired(T0, group_id="a b; rm")]}, {})
+    assert "--entity-name 'a b; rm' " in finding.advice
 
 
 def test_needs_are_columns_of_the_lake() -> None:

@@ -60,11 +60,18 @@ def quorum_marts() -> dict[str, Rows]:
 def api_marts(name: str) -> dict[str, Rows]:
     """Errors by API, client and minute, as the pipeline groups them."""
     errors: defaultdict[tuple[Any, ...], list[tuple[int, str]]] = defaultdict(list)
-    for one in exchanges(name):
-        if one.error_code and one.request_at is not None:
-            at = micros(one.request_at)
-            key = (at // MINUTE_US * MINUTE_US, one.api, one.error_code, one.error, one.client_id, one.broker_address)
-            errors[key].append((at, one.exchange_id))
+    for exchange in exchanges(name):
+        if exchange.error_code and exchange.request_at is not None:
+            at = micros(exchange.request_at)
+            key = (
+                at // MINUTE_US * MINUTE_US,
+                exchange.api,
+                exchange.error_code,
+                exchange.error,
+                exchange.client_id,
+                exchange.broker_address,
+            )
+            errors[key].append((at, exchange.exchange_id))
     columns = ("minute_at", "api", "error_code", "error", "client_id", "broker_address")
     rows = (
         {
@@ -79,17 +86,17 @@ def api_marts(name: str) -> dict[str, Rows]:
     return {"api_errors": rows}
 
 
-def by_rule(found: Iterable[Finding]) -> dict[str, Finding]:
+def by_rule(findings: Iterable[Finding]) -> dict[str, Finding]:
     named: dict[str, Finding] = {}
-    for finding in found:
+    for finding in findings:
         assert finding.rule not in named, finding
         named[finding.rule] = finding
     return named
 
 
 def test_the_share_incident_is_found() -> None:
-    found = by_rule(findings_of({**share_marts("share", "processors"), **api_marts("share")}, {}))
-    assert set(found) >= {
+    by_name = by_rule(findings_of({**share_marts("share", "processors"), **api_marts("share")}, {}))
+    assert set(by_name) >= {
         "share_lock_expired",
         "share_refused_acknowledgements",
         "share_member_disconnected",
@@ -97,21 +104,21 @@ def test_the_share_incident_is_found() -> None:
         "share_rejected",
         "share_near_limit",
     }
-    hung, halted = found["share_lock_expired"], found["share_member_disconnected"]
+    hung, halted = by_name["share_lock_expired"], by_name["share_member_disconnected"]
     assert hung.summary.startswith("Member hung of share group processors held 4 records past the lock of 3 s")
     assert halted.summary.startswith("Member doomed of share group processors lost its connection with 4 records")
     assert {hung.subject_kind, halted.subject_kind} == {"share_member"}
-    assert found["share_refused_acknowledgements"].subject == "hung"
-    assert found["share_poison_record"].figures["offsets"] == "3"
-    assert found["share_poison_record"].figures["delivery_count"] == 5
-    assert found["share_rejected"].figures["offsets"] == "5"
-    known = {one.exchange_id for one in exchanges("share")}
+    assert by_name["share_refused_acknowledgements"].subject == "hung"
+    assert by_name["share_poison_record"].figures["offsets"] == "3"
+    assert by_name["share_poison_record"].figures["delivery_count"] == 5
+    assert by_name["share_rejected"].figures["offsets"] == "5"
+    known = {exchange.exchange_id for exchange in exchanges("share")}
     assert all(finding.evidence and known.issuperset(finding.evidence) for finding in (hung, halted))
-    assert verdict_of(found.values()).state == "attention"
+    assert verdict_of(by_name.values()).state == "attention"
 
 
 def test_records_went_where_the_programs_logged_that_they_came_again() -> None:
-    found = by_rule(findings_of(share_marts("share", "processors"), {}))
+    by_name = by_rule(findings_of(share_marts("share", "processors"), {}))
     logged = truth("share")
     held = {
         (event["topicId"], event["partition"], offset)
@@ -127,30 +134,30 @@ def test_records_went_where_the_programs_logged_that_they_came_again() -> None:
         if (event["topicId"], event["partition"], offset) in held
     }
     assert {
-        part.split(" ")[0] for part in str(found["share_member_disconnected"].figures["redelivered_to"]).split(", ")
+        part.split(" ")[0] for part in str(by_name["share_member_disconnected"].figures["redelivered_to"]).split(", ")
     } == again
 
 
 def test_the_streams_incident_is_the_member_that_was_lost() -> None:
-    found = by_rule(findings_of(streams_marts(), {}))
-    assert set(found) == {"streams_member_lost"}
-    lost = found["streams_member_lost"]
+    by_name = by_rule(findings_of(streams_marts(), {}))
+    assert set(by_name) == {"streams_member_lost"}
+    lost = by_name["streams_member_lost"]
     halted = next(line["at"] for line in truth("streams") if line["event"] == "halted" and line["who"] == "second")
     assert abs(lost.from_at - halted) < SECOND_US
     assert lost.figures["active_tasks"] == 2 and "Member second-" in lost.summary and lost.evidence
 
 
 def test_pauses_of_the_streams_incident_are_told_when_asked_for() -> None:
-    found = list(findings_of(streams_marts(), {"streams_long_pause.ms": 3000}))
-    pauses = {finding.subject for finding in found if finding.rule == "streams_long_pause"}
+    findings_made = list(findings_of(streams_marts(), {"streams_long_pause.ms": 3000}))
+    pauses = {finding.subject for finding in findings_made if finding.rule == "streams_long_pause"}
     assert pauses == {"counters/0_2", "counters/1_1"}
 
 
 def test_the_quorum_incident_is_the_frozen_follower_and_the_killed_leader() -> None:
-    found = by_rule(findings_of(quorum_marts(), {}))
-    assert set(found) == {"quorum_follower_behind", "quorum_leader_lost"}
+    by_name = by_rule(findings_of(quorum_marts(), {}))
+    assert set(by_name) == {"quorum_follower_behind", "quorum_leader_lost"}
     logged = {line["event"]: line for line in truth("quorum") if line["event"] in ("frozen", "thawed", "killed")}
-    behind, lost = found["quorum_follower_behind"], found["quorum_leader_lost"]
+    behind, lost = by_name["quorum_follower_behind"], by_name["quorum_leader_lost"]
     assert behind.subject == f"node {logged['frozen']['node']}"
     assert abs(behind.from_at - logged["frozen"]["at"]) < SECOND_US
     assert logged["frozen"]["at"] < behind.to_at < logged["thawed"]["at"] + SECOND_US
@@ -161,10 +168,10 @@ def test_the_quorum_incident_is_the_frozen_follower_and_the_killed_leader() -> N
 def test_clients_show_no_trouble_of_groups_and_quorum(monkeypatch: pytest.MonkeyPatch) -> None:
     fetches = test_quorum_recording.fetches
 
-    def with_topic_ids(exchange: Any, asked: dict[str, Any], answer: dict[str, Any] | None) -> Iterator[Any]:
+    def with_topic_ids(exchange: Any, request_body: dict[str, Any], answer: dict[str, Any] | None) -> Iterator[Any]:
         """Controllers fetch by topic id here; clients of older versions name their topics."""
-        if asked["topics"] and "topicId" in asked["topics"][0]:
-            yield from fetches(exchange, asked, answer)
+        if request_body["topics"] and "topicId" in request_body["topics"][0]:
+            yield from fetches(exchange, request_body, answer)
 
     monkeypatch.setattr(test_quorum_recording, "fetches", with_topic_ids)
     recording = test_quorum_recording.RECORDING.parent / "clients"

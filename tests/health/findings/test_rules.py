@@ -160,8 +160,8 @@ def test_groups_of_one_name_in_two_clusters_are_judged_together() -> None:
     """Each has its row of a minute; the slow records may be those of either."""
     marts = late(60, 25)
     marts["share_group_health"] = [row("share_group_health", accepted=0), row("share_group_health")]
-    told = [one for one in findings_of(marts, {}) if one.rule == "share_slow_acknowledgement"]
-    assert [one.figures["acknowledged"] for one in told] == [1000]
+    judged = [finding for finding in findings_of(marts, {}) if finding.rule == "share_slow_acknowledgement"]
+    assert [finding.figures["acknowledged"] for finding in judged] == [1000]
     none = {"share_slow_acknowledgement.acknowledged": 0, "share_slow_acknowledgement.slow_share": 0}
     marts["share_group_health"] = [row("share_group_health", accepted=0)]
-    assert "share_slow_acknowledgement" not in {one.rule for one in findings_of(marts, none)}
+    assert "share_slow_acknowledgement" not in {finding.rule for finding in findings_of(marts, none)}

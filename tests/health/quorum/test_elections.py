@@ -19,12 +19,12 @@ def fetch(at: float, node: int, epoch: int, offset: int = 0, broker: str = "n1",
 
 
 def fetched(
-    at: float, node: int, leader: int, epoch: int, offset: int = 0, asked: float | None = None, **more: Any
+    at: float, node: int, leader: int, epoch: int, offset: int = 0, asked_at: float | None = None, **more: Any
 ) -> QuorumEvent:
-    """An answer; of the fetch at `asked`, without which it stands alone."""
+    """An answer; of the fetch at `asked_at`, without which it stands alone."""
     more = {"broker": f"n{leader}", "error_code": 0, "records_bytes": 0, **more}
     return QuorumEvent(
-        "fetch_answer", int(at * SECOND), 1, f"f{node}@{asked}", f"c{node}-{more['broker']}", node_id=node,
+        "fetch_answer", int(at * SECOND), 1, f"f{node}@{asked_at}", f"c{node}-{more['broker']}", node_id=node,
         leader_id=leader, leader_epoch=epoch, offset=offset, **more,
     )  # fmt: skip
 
@@ -33,8 +33,8 @@ def vote(at: float, node: int, voter: int, epoch: int, **more: Any) -> QuorumEve
     return QuorumEvent("vote", int(at * SECOND), 0, f"v{at}", node_id=node, peer_id=voter, epoch=epoch, **more)
 
 
-def voted(at: float, asked: QuorumEvent, granted: bool, **more: Any) -> QuorumEvent:
-    return asked._replace(kind="vote_answer", at_us=int(at * SECOND), granted=granted, **more)
+def voted(at: float, request_event: QuorumEvent, granted: bool, **more: Any) -> QuorumEvent:
+    return request_event._replace(kind="vote_answer", at_us=int(at * SECOND), granted=granted, **more)
 
 
 def begin(at: float, leader: int, epoch: int, voter: int) -> QuorumEvent:
@@ -54,7 +54,7 @@ def only(rows: list[QuorumHappening], kind: str) -> QuorumHappening:
     return row
 
 
-LED = (fetch(0, 2, 4), fetched(0.5, 2, 1, 4, asked=0))  # node 1 leads epoch 4
+LED = (fetch(0, 2, 4), fetched(0.5, 2, 1, 4, asked_at=0))  # node 1 leads epoch 4
 
 
 def test_a_leader_that_was_there_before_the_recording_is_observed_not_elected() -> None:

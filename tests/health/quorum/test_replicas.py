@@ -28,8 +28,8 @@ def rows(*events: QuorumEvent, source: str = "fetch") -> list[QuorumReplica]:
 
 def last(*events: QuorumEvent) -> dict[int, QuorumReplica]:
     """The last sample, by replica."""
-    found = rows(*events)
-    return {row.replica_id: row for row in found if row.observed_at == found[-1].observed_at}
+    last_rows = rows(*events)
+    return {row.replica_id: row for row in last_rows if row.observed_at == last_rows[-1].observed_at}
 
 
 def test_lag_is_the_leaders_log_end_less_the_replicas() -> None:
@@ -80,25 +80,29 @@ def test_a_changed_voter_set_is_told() -> None:
 
 def test_fetches_alone_show_the_lag_of_a_replica_that_fell_silent() -> None:
     """Both ask for 10. Then 2 says nothing more, while 3 fetches 10 to 13."""
-    found = last(
+    result = last(
         fetched(0.1, 2, 1, 4, 10), fetched(0.1, 3, 1, 4, 10),
         fetch(0.2, 2, 4, 10), fetch(0.2, 3, 4, 10),
-        fetched(0.5, 2, 1, 4, 10, asked=0.2, records_bytes=70), fetched(0.5, 3, 1, 4, 10, asked=0.2, records_bytes=70),
-        fetch(0.6, 3, 4, 11), fetched(1.1, 3, 1, 4, 11, asked=0.6, records_bytes=140),
-        fetch(1.2, 3, 4, 13), fetched(2.5, 3, 1, 4, 13, asked=1.2, high_watermark=11),
+        fetched(0.5, 2, 1, 4, 10, asked_at=0.2, records_bytes=70),
+        fetched(0.5, 3, 1, 4, 10, asked_at=0.2, records_bytes=70),
+        fetch(0.6, 3, 4, 11), fetched(1.1, 3, 1, 4, 11, asked_at=0.6, records_bytes=140),
+        fetch(1.2, 3, 4, 13), fetched(2.5, 3, 1, 4, 13, asked_at=1.2, high_watermark=11),
     )  # fmt: skip
-    assert (found[1].role, found[1].log_end_offset, found[1].lag) == ("leader", 13, 0)
-    assert (found[3].log_end_offset, found[3].lag, found[3].lag_ms) == (13, 0, 0)
-    silent = found[2]
+    assert (result[1].role, result[1].log_end_offset, result[1].lag) == ("leader", 13, 0)
+    assert (result[3].log_end_offset, result[3].lag, result[3].lag_ms) == (13, 0, 0)
+    silent = result[2]
     assert (silent.log_end_offset, silent.lag, silent.fetch_age_ms) == (10, 3, 2000)
     assert (silent.last_fetch_at, silent.last_caught_up_at, silent.lag_ms) == (500000, 200000, 2300)
 
 
 def test_a_fetch_counts_when_it_comes_and_again_when_it_is_answered() -> None:
-    found = last(
-        fetched(0.1, 2, 1, 4, 10), fetch(0.2, 2, 4, 10), fetched(0.7, 2, 1, 4, 10, asked=0.2), fetched(1.2, 3, 1, 4, 10)
+    result = last(
+        fetched(0.1, 2, 1, 4, 10),
+        fetch(0.2, 2, 4, 10),
+        fetched(0.7, 2, 1, 4, 10, asked_at=0.2),
+        fetched(1.2, 3, 1, 4, 10),
     )
-    assert (found[2].last_fetch_at, found[2].last_caught_up_at) == (700000, 700000)
+    assert (result[2].last_fetch_at, result[2].last_caught_up_at) == (700000, 700000)
 
 
 def test_lag_is_exact_while_a_fetch_waits_at_the_log_end_and_at_least_otherwise() -> None:
@@ -123,33 +127,33 @@ def test_the_leaders_log_end_is_at_least_what_an_answer_shows(more: dict[str, in
 
 
 def test_a_description_raises_the_leaders_log_end() -> None:
-    found = last(fetched(0.1, 2, 1, 4, 10), described(0.5, 1, 40, 1, 1), fetched(1.1, 2, 1, 4, 10))
-    assert (found[1].log_end_offset, found[2].lag) == (90, 80)  # its high watermark is higher still
+    result = last(fetched(0.1, 2, 1, 4, 10), described(0.5, 1, 40, 1, 1), fetched(1.1, 2, 1, 4, 10))
+    assert (result[1].log_end_offset, result[2].lag) == (90, 80)  # its high watermark is higher still
 
 
 def test_a_diverging_replica_does_not_tell_the_leaders_log_end() -> None:
-    found = last(
+    result = last(
         fetched(0.1, 2, 1, 4, 10), fetched(0.2, 3, 1, 4, 99, how="diverging"), fetch(0.3, 3, 4, 99),
         fetched(1.1, 2, 1, 4, 10),
     )  # fmt: skip
-    assert found[1].log_end_offset == 10
-    assert (found[3].log_end_offset, found[3].lag) == (None, None)
+    assert result[1].log_end_offset == 10
+    assert (result[3].log_end_offset, result[3].lag) == (None, None)
 
 
 def test_what_a_new_leader_has_is_at_least_what_was_committed() -> None:
-    found = last(
+    result = last(
         fetched(0.1, 2, 1, 4, 20, high_watermark=15), fetched(0.1, 3, 1, 4, 18),
         fetched(2.1, 3, 2, 5, 16), fetched(3.1, 3, 2, 5, 16),
     )  # fmt: skip
-    assert {row.leader_id for row in found.values()} == {2}
-    assert (found[2].role, found[2].log_end_offset) == ("leader", 16)
+    assert {row.leader_id for row in result.values()} == {2}
+    assert (result[2].role, result[2].log_end_offset) == ("leader", 16)
 
 
 def test_a_replica_that_has_not_fetched_from_the_new_leader_is_there_without_an_offset() -> None:
-    found = last(
+    result = last(
         fetched(0.1, 2, 1, 4, 20), fetched(0.1, 3, 1, 4, 18), fetched(2.1, 3, 2, 5, 20), fetched(3.1, 3, 2, 5, 20)
     )
-    assert 1 not in found  # it led, and was never seen to fetch
+    assert 1 not in result  # it led, and was never seen to fetch
     again = last(
         fetched(0.1, 3, 1, 4, 5), fetched(0.1, 4, 1, 4, 5), fetched(2.1, 3, 2, 5, 20), fetched(3.1, 3, 2, 5, 20)
     )
@@ -157,27 +161,27 @@ def test_a_replica_that_has_not_fetched_from_the_new_leader_is_there_without_an_
 
 
 def test_a_fetch_at_a_node_that_does_not_lead_is_not_the_leaders_knowledge() -> None:
-    found = last(
+    result = last(
         fetched(0.1, 2, 1, 4, 10), fetch(0.5, 2, 4, 30, broker="n3"),
         fetched(0.6, 2, 1, 4, 30, broker="n3", error_code=6), fetched(1.1, 3, 1, 4, 10),
     )  # fmt: skip
-    assert (found[2].log_end_offset, found[1].log_end_offset) == (10, 10)
+    assert (result[2].log_end_offset, result[1].log_end_offset) == (10, 10)
 
 
 def test_samples_come_once_a_second_and_only_while_the_leader_answers() -> None:
-    found = rows(
+    result = rows(
         fetched(0.1, 2, 1, 4, 10), fetched(1.1, 2, 1, 4, 10), fetched(1.2, 2, 1, 4, 10),
         fetched(2.1, 2, 1, 4, 10, error_code=6), fetched(9.5, 2, 1, 4, 10),
     )  # fmt: skip
-    assert [row.observed_at for row in found if row.replica_id == 2] == [1100000, 9500000]
+    assert [row.observed_at for row in result if row.replica_id == 2] == [1100000, 9500000]
 
 
 def test_an_observer_that_is_silent_for_five_minutes_drops_out_and_a_voter_does_not() -> None:
-    found = last(
+    result = last(
         vote(0, 3, 2, 4), fetched(0.1, 2, 1, 4, 10), fetched(0.1, 3, 1, 4, 10), fetched(0.1, 7, 1, 4, 10),
         fetched(301, 2, 1, 4, 10),
     )  # fmt: skip
-    assert set(found) == {1, 2, 3}
+    assert set(result) == {1, 2, 3}
 
 
 def test_roles_come_from_descriptions_votes_and_announcements_also_later_ones() -> None:
@@ -186,18 +190,18 @@ def test_roles_come_from_descriptions_votes_and_announcements_also_later_ones() 
     assert {row.role for row in rows(*early, *sample) if row.replica_id != 1} == {None}
     later = rows(*early, *sample, vote(2, 2, 3, 5))
     assert {row.replica_id: row.role for row in later} == {1: "leader", 2: "follower", 3: "follower", 4: None, 5: None}
-    told = rows(*early, *sample, described(2, 1, 10, 1, 1), described(2, 5, 10, 1, 1, voter=False))
-    assert {row.replica_id: row.role for row in told}[5] == "observer"
+    result = rows(*early, *sample, described(2, 1, 10, 1, 1), described(2, 5, 10, 1, 1, voter=False))
+    assert {row.replica_id: row.role for row in result}[5] == "observer"
 
 
 def test_who_fetches_under_an_announced_leader_and_was_not_told_is_an_observer() -> None:
-    found = rows(begin(0, 1, 4, 2), fetched(0.1, 2, 1, 4, 10), fetched(0.1, 7, 1, 4, 10), fetched(1.1, 2, 1, 4, 10))
-    assert {row.replica_id: row.role for row in found} == {1: "leader", 2: "follower", 7: "observer"}
+    result = rows(begin(0, 1, 4, 2), fetched(0.1, 2, 1, 4, 10), fetched(0.1, 7, 1, 4, 10), fetched(1.1, 2, 1, 4, 10))
+    assert {row.replica_id: row.role for row in result} == {1: "leader", 2: "follower", 7: "observer"}
 
 
 def test_directory_ids_are_kept() -> None:
-    found = last(fetched(0.1, 2, 1, 4, 10, directory_id="x"), fetched(1.1, 3, 1, 4, 10))
-    assert found[2].directory_id == "x"
+    result = last(fetched(0.1, 2, 1, 4, 10, directory_id="x"), fetched(1.1, 3, 1, 4, 10))
+    assert result[2].directory_id == "x"
 
 
 def test_no_events_make_no_rows() -> None:
@@ -205,12 +209,12 @@ def test_no_events_make_no_rows() -> None:
 
 
 def test_a_replica_was_caught_up_at_its_fetch_before_if_it_now_asks_for_what_was_the_end_then() -> None:
-    found = last(
+    result = last(
         fetched(0.1, 2, 1, 4, 10, records_bytes=350, end_offset=15),
         fetched(0.2, 3, 1, 4, 15, records_bytes=350, end_offset=20),
         fetch(0.6, 2, 4, 15), fetched(1.1, 3, 1, 4, 20),
     )  # fmt: skip
-    assert (found[2].lag, found[2].last_fetch_at, found[2].last_caught_up_at) == (5, 600000, 100000)
+    assert (result[2].lag, result[2].last_fetch_at, result[2].last_caught_up_at) == (5, 600000, 100000)
 
 
 def test_every_column_is_told_in_the_docs() -> None:

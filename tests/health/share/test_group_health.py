@@ -36,7 +36,7 @@ def delivery(first: int, last: int, at: float | None, end: float | None, **field
     return Delivery(**{**base, **fields})
 
 
-def told(kind: str, at: float, **fields: Any) -> ShareGroupEvent:
+def group_event(kind: str, at: float, **fields: Any) -> ShareGroupEvent:
     return ShareGroupEvent(kind, round(at * S), group_id="g", **fields)
 
 
@@ -68,7 +68,7 @@ def test_time_to_acknowledge_counts_each_record() -> None:
 
 
 def test_lag_is_unknown_unless_seen() -> None:
-    unknown = told("offsets", 1, topic="orders", topic_id="T", partition=0, start_offset=5, lag=-1)
+    unknown = group_event("offsets", 1, topic="orders", topic_id="T", partition=0, start_offset=5, lag=-1)
     (row,) = health([delivery(0, 9, 1, 2)], unknown)
     assert (row.lag, row.lag_partitions) == (None, 0)
 
@@ -76,59 +76,63 @@ def test_lag_is_unknown_unless_seen() -> None:
 def test_lag_is_the_sum_of_what_was_last_seen_in_the_minute() -> None:
     place = {"topic": "orders", "topic_id": "T", "start_offset": 0}
     events = [
-        told("offsets", at, lag=lag, partition=number, **place) for at, number, lag in [(1, 0, 9), (2, 1, 4), (3, 0, 6)]
+        group_event("offsets", at, lag=lag, partition=number, **place)
+        for at, number, lag in [(1, 0, 9), (2, 1, 4), (3, 0, 6)]
     ]
     (row,) = health([], *events)
     assert (row.group_id, row.lag, row.lag_partitions) == ("g", 10, 2)
 
 
 def test_members_are_those_that_beat_and_did_not_leave() -> None:
-    events = [told("heartbeat", 1, member_id="a", member_epoch=0, group_epoch=3, assigned=2)]
-    events += [told("heartbeat", 2, member_id="b", member_epoch=0, group_epoch=4, assigned=1)]
-    events += [told("heartbeat", 3, member_id="a", member_epoch=4, group_epoch=4)]
-    events += [told("heartbeat", 4, member_id="b", member_epoch=-1, group_epoch=-1)]
+    events = [group_event("heartbeat", 1, member_id="a", member_epoch=0, group_epoch=3, assigned=2)]
+    events += [group_event("heartbeat", 2, member_id="b", member_epoch=0, group_epoch=4, assigned=1)]
+    events += [group_event("heartbeat", 3, member_id="a", member_epoch=4, group_epoch=4)]
+    events += [group_event("heartbeat", 4, member_id="b", member_epoch=-1, group_epoch=-1)]
     (row,) = health([], *events)
     assert (row.state, row.members, row.assignments, row.group_epoch) == ("Stable", 1, 2, 4)
     assert row.assignment_epoch is None
 
 
 def test_assignment_is_remembered_over_minutes_and_unknown_where_it_was_never_told() -> None:
-    events = [told("heartbeat", 1, member_id="a", member_epoch=0, assigned=2)]
-    events += [told("heartbeat", 61, member_id="a", member_epoch=3)]
+    events = [group_event("heartbeat", 1, member_id="a", member_epoch=0, assigned=2)]
+    events += [group_event("heartbeat", 61, member_id="a", member_epoch=3)]
     events += [
-        told("heartbeat", 121, member_id="a", member_epoch=3),
-        told("heartbeat", 122, member_id="b", member_epoch=3),
+        group_event("heartbeat", 121, member_id="a", member_epoch=3),
+        group_event("heartbeat", 122, member_id="b", member_epoch=3),
     ]
     assert [row.assignments for row in health([], *events)] == [2, 2, None]
 
 
 def test_description_knows_better_than_heartbeats() -> None:
     described = {"state": "Stable", "members": 3, "assigned": 6, "group_epoch": 7, "assignment_epoch": 6}
-    events = [told("described", 1, **described), told("heartbeat", 2, member_id="a", member_epoch=7, group_epoch=7)]
+    events = [
+        group_event("described", 1, **described),
+        group_event("heartbeat", 2, member_id="a", member_epoch=7, group_epoch=7),
+    ]
     (row,) = health([], *events)
     assert (row.state, row.members, row.assignments, row.group_epoch, row.assignment_epoch) == ("Stable", 3, 6, 7, 6)
 
 
 def test_description_with_an_error_is_no_empty_group() -> None:
-    assert health([], told("described", 1, state="", members=0, error_code=69)) == []
+    assert health([], group_event("described", 1, state="", members=0, error_code=69)) == []
 
 
 def test_partition_stands_still_where_records_were_held_and_none_was_finished() -> None:
     rows = [delivery(0, 9, 30, 200, outcome="lock_expired"), delivery(10, 19, 130, 131)]
-    beats = [told("heartbeat", at, member_id="m", member_epoch=1) for at in range(0, 260, 10)]
+    beats = [group_event("heartbeat", at, member_id="m", member_epoch=1) for at in range(0, 260, 10)]
     assert [row.standing_still for row in health(rows, *beats)] == [[], ["orders-0"], [], ["orders-0"], []]
 
 
 def test_partition_stands_still_where_lag_stays_and_the_start_offset_too() -> None:
     place = {"topic": "orders", "topic_id": "T", "partition": 0}
     at_start = [(0, 5, 9), (70, 5, 9), (130, 6, 8), (190, 6, 0), (250, 6, 0)]
-    events = [told("offsets", at, start_offset=start, lag=lag, **place) for at, start, lag in at_start]
+    events = [group_event("offsets", at, start_offset=start, lag=lag, **place) for at, start, lag in at_start]
     assert [row.standing_still for row in health([], *events)] == [[], ["orders-0"], [], [], []]
 
 
 def test_minute_that_the_recording_covers_in_part_stands_not_still() -> None:
     rows = [delivery(0, 9, 30, None)]
-    assert [row.standing_still for row in health(rows, told("seen", 119))] == [[]]
+    assert [row.standing_still for row in health(rows, group_event("seen", 119))] == [[]]
 
 
 def test_near_the_limit_is_one_delivery_before_it() -> None:

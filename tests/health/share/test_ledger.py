@@ -18,9 +18,9 @@ def event(kind: str, at: float, **fields: Any) -> ShareEvent:
 
 
 def acquired(at: float, first: int, last: int, count: int = 1, **fields: Any) -> ShareEvent:
-    asked = round(at * S) - 500
+    sent_at = round(at * S) - 500
     place = {"first_offset": first, "last_offset": last, "delivery_count": count, "lock_timeout_ms": LOCK_MS}
-    return event("acquired", at, **{"exchange_id": f"fetch@{at}", "asked_us": asked, **place, **fields})
+    return event("acquired", at, **{"exchange_id": f"fetch@{at}", "asked_us": sent_at, **place, **fields})
 
 
 def acknowledged(
@@ -41,8 +41,8 @@ def session(at: float, epoch: int, error: int | None = 0, **fields: Any) -> Shar
 
 
 def ledger(*events: ShareEvent, limit: int | None = None) -> list[Delivery]:
-    numbered = [one._replace(order=order) for order, one in enumerate(events)]
-    assert numbered == sorted(numbered, key=lambda one: one.at_us)
+    numbered = [event._replace(order=order) for order, event in enumerate(events)]
+    assert numbered == sorted(numbered, key=lambda event: event.at_us)
     rows = share_deliveries(numbered, delivery_limit=limit)
     return sorted(rows, key=lambda row: (row.first_offset, row.delivery_count or 0))
 

@@ -15,7 +15,7 @@ def beats(member: str, start: float, end: float) -> list[StreamsEvent]:
 
 
 def rows(*events: StreamsEvent | Iterable[StreamsEvent]) -> list[StreamsGroupHealth]:
-    flat = [one for event in events for one in ([event] if isinstance(event, StreamsEvent) else event)]
+    flat = [part for event in events for part in ([event] if isinstance(event, StreamsEvent) else event)]
     return list(rows_of(sorted(flat, key=lambda event: (event.at_us, event.order))))
 
 

@@ -52,7 +52,7 @@ def other(kind: str, at: float, **more: Any) -> StreamsEvent:
     return StreamsEvent(kind, int(at * SECOND), 0, "g", **more)
 
 
-def told(*events: StreamsEvent, session_timeout_ms: int = 45_000) -> StreamsTimeline:
+def timeline_from(*events: StreamsEvent, session_timeout_ms: int = 45_000) -> StreamsTimeline:
     timeline = timeline_of(events, session_timeout_ms)
     assert timeline is not None
     return timeline
@@ -74,7 +74,7 @@ def intervals(timeline: StreamsTimeline) -> list[tuple[Any, ...]]:
 
 
 def test_a_task_is_held_from_the_request_that_reports_it_not_from_the_answer_that_grants_it() -> None:
-    timeline = told(join(0, "a"), answer(1, "a", "0_0"), heartbeat(2, "a", "0_0", ""))
+    timeline = timeline_from(join(0, "a"), answer(1, "a", "0_0"), heartbeat(2, "a", "0_0", ""))
     assert intervals(timeline) == [("a", "0_0", "active", 2.0, None, None)]
     assert timeline.tasks[0].from_known
     assert timeline.tasks[0].process_id == "p-a"
@@ -82,12 +82,12 @@ def test_a_task_is_held_from_the_request_that_reports_it_not_from_the_answer_tha
 
 
 def test_null_tasks_are_unchanged_and_empty_tasks_are_none() -> None:
-    timeline = told(join(0, "a"), heartbeat(1, "a", "0_0", ""), heartbeat(2, "a"), heartbeat(3, "a", "", ""))
+    timeline = timeline_from(join(0, "a"), heartbeat(1, "a", "0_0", ""), heartbeat(2, "a"), heartbeat(3, "a", "", ""))
     assert intervals(timeline) == [("a", "0_0", "active", 1.0, 3.0, "revoked")]
 
 
 def test_a_null_list_beside_a_full_one_keeps_its_role() -> None:
-    timeline = told(join(0, "a"), heartbeat(1, "a", "0_0", "1_0"), heartbeat(2, "a", "", None))
+    timeline = timeline_from(join(0, "a"), heartbeat(1, "a", "0_0", "1_0"), heartbeat(2, "a", "", None))
     assert intervals(timeline) == [
         ("a", "0_0", "active", 1.0, 2.0, "revoked"),
         ("a", "1_0", "standby", 1.0, None, None),
@@ -96,7 +96,7 @@ def test_a_null_list_beside_a_full_one_keeps_its_role() -> None:
 
 @pytest.mark.parametrize("epoch", [-1, -2])
 def test_leaving_ends_every_task(epoch: int) -> None:
-    timeline = told(join(0, "a"), heartbeat(1, "a", "0_0", "0_1"), heartbeat(2, "a", member_epoch=epoch))
+    timeline = timeline_from(join(0, "a"), heartbeat(1, "a", "0_0", "0_1"), heartbeat(2, "a", member_epoch=epoch))
     assert intervals(timeline) == [("a", "0_0", "active", 1.0, 2.0, "left"), ("a", "0_1", "standby", 1.0, 2.0, "left")]
     assert timeline.members[0].ended_by == "left"
     assert timeline.lost == []
@@ -104,7 +104,7 @@ def test_leaving_ends_every_task(epoch: int) -> None:
 
 @pytest.mark.parametrize("code", [25, 110])
 def test_a_fenced_member_holds_nothing_from_the_answer_on(code: int) -> None:
-    timeline = told(
+    timeline = timeline_from(
         join(0, "a"), heartbeat(1, "a", "0_0", ""), heartbeat(2, "a"), answer(2.5, "a", error_code=code), join(3, "a")
     )
     assert intervals(timeline) == [("a", "0_0", "active", 1.0, 2.5, "fenced")]
@@ -112,18 +112,20 @@ def test_a_fenced_member_holds_nothing_from_the_answer_on(code: int) -> None:
 
 
 def test_an_error_that_passes_ends_nothing() -> None:
-    timeline = told(join(0, "a"), heartbeat(1, "a", "0_0", ""), heartbeat(2, "a"), answer(2.5, "a", error_code=16))
+    timeline = timeline_from(
+        join(0, "a"), heartbeat(1, "a", "0_0", ""), heartbeat(2, "a"), answer(2.5, "a", error_code=16)
+    )
     assert intervals(timeline) == [("a", "0_0", "active", 1.0, None, None)]
     assert timeline.minutes == {0: [3, 1, 1, 0]}
 
 
 def test_joining_again_without_tasks_gives_up_those_it_had() -> None:
-    timeline = told(join(0, "a"), heartbeat(1, "a", "0_0", ""), join(2, "a"))
+    timeline = timeline_from(join(0, "a"), heartbeat(1, "a", "0_0", ""), join(2, "a"))
     assert intervals(timeline) == [("a", "0_0", "active", 1.0, 2.0, "rejoined")]
 
 
 def test_a_move_has_the_pause_between_letting_go_and_taking() -> None:
-    timeline = told(
+    timeline = timeline_from(
         join(0, "a"),
         heartbeat(1, "a", "0_0,0_1", ""),
         join(2, "b"),
@@ -138,7 +140,7 @@ def test_a_move_has_the_pause_between_letting_go_and_taking() -> None:
 
 
 def test_a_crashed_member_held_its_tasks_until_its_connection_closed_and_is_lost_when_another_is_granted_them() -> None:
-    timeline = told(
+    timeline = timeline_from(
         join(0, "a"),
         join(0, "b"),
         heartbeat(1, "a", "0_0", "0_1"),
@@ -157,7 +159,7 @@ def test_a_crashed_member_held_its_tasks_until_its_connection_closed_and_is_lost
 
 
 def test_a_member_that_is_silent_without_a_closed_connection_held_its_tasks_until_its_last_request() -> None:
-    timeline = told(
+    timeline = timeline_from(
         join(0, "a"),
         answer(0, "a"),
         join(0, "b"),
@@ -170,7 +172,7 @@ def test_a_member_that_is_silent_without_a_closed_connection_held_its_tasks_unti
 
 
 def test_a_member_that_another_connection_takes_up_is_not_lost() -> None:
-    timeline = told(
+    timeline = timeline_from(
         join(0, "a"),
         heartbeat(1, "a", "0_0", ""),
         other("disconnected", 2, connection_id="c-a"),
@@ -182,7 +184,7 @@ def test_a_member_that_another_connection_takes_up_is_not_lost() -> None:
 
 
 def test_a_living_member_whose_task_another_reports_had_let_it_go() -> None:
-    timeline = told(
+    timeline = timeline_from(
         join(0, "a"),
         answer(0, "a"),
         heartbeat(1, "a", "0_0,0_1", ""),
@@ -205,32 +207,32 @@ def test_a_member_that_a_description_leaves_out_is_lost_when_it_is_silent() -> N
         heartbeat(1, "a", "0_0", ""),
         heartbeat(1, "b", "", ""),
     ]
-    alive = told(*before, described_member(1.5, "b", ""), described(1.5))
+    alive = timeline_from(*before, described_member(1.5, "b", ""), described(1.5))
     assert alive.lost == []
-    dead = told(*before, heartbeat(4, "b"), described_member(4.5, "b", ""), described(4.5))
+    dead = timeline_from(*before, heartbeat(4, "b"), described_member(4.5, "b", ""), described(4.5))
     assert [(row.member_id, row.noticed_at, row.exchange_id) for row in dead.lost] == [("a", 4500000, "d4.5")]
 
 
 def test_a_description_that_failed_loses_nobody() -> None:
-    timeline = told(join(0, "a"), answer(0, "a"), heartbeat(1, "a", "0_0", ""), described(9, error_code=30))
+    timeline = timeline_from(join(0, "a"), answer(0, "a"), heartbeat(1, "a", "0_0", ""), described(9, error_code=30))
     assert timeline.lost == []
 
 
 def test_a_member_silent_for_the_session_timeout_is_lost_while_others_go_on() -> None:
-    timeline = told(
+    timeline = timeline_from(
         join(0, "a"), join(0, "b"), heartbeat(1, "a", "0_0", ""), *(heartbeat(at, "b") for at in range(1, 70, 5))
     )
     assert intervals(timeline) == [("a", "0_0", "active", 1.0, 1.0, "lost")]
 
 
 def test_a_recording_that_goes_on_after_the_last_member_fell_silent_shows_it_lost() -> None:
-    timeline = told(join(0, "a"), heartbeat(1, "a", "0_0", ""), other("seen", 60))
+    timeline = timeline_from(join(0, "a"), heartbeat(1, "a", "0_0", ""), other("seen", 60))
     assert intervals(timeline) == [("a", "0_0", "active", 1.0, 1.0, "lost")]
     assert [(row.from_at, row.to_at, row.cause) for row in timeline.unheld] == [(1000000, None, "lost")]
 
 
 def test_a_recording_that_ends_leaves_intervals_open_and_those_of_closed_connections_closed() -> None:
-    timeline = told(
+    timeline = timeline_from(
         join(0, "a"),
         join(0, "b"),
         heartbeat(1, "a", "0_0", ""),
@@ -242,7 +244,9 @@ def test_a_recording_that_ends_leaves_intervals_open_and_those_of_closed_connect
 
 
 def test_a_hole_in_the_recording_ends_what_was_held_at_the_last_request() -> None:
-    timeline = told(join(0, "a"), heartbeat(1, "a", "0_0", ""), heartbeat(500, "a"), heartbeat(501, "a", "0_0", ""))
+    timeline = timeline_from(
+        join(0, "a"), heartbeat(1, "a", "0_0", ""), heartbeat(500, "a"), heartbeat(501, "a", "0_0", "")
+    )
     assert intervals(timeline) == [
         ("a", "0_0", "active", 1.0, 1.0, "unseen"),
         ("a", "0_0", "active", 501.0, None, None),
@@ -252,13 +256,13 @@ def test_a_hole_in_the_recording_ends_what_was_held_at_the_last_request() -> Non
 
 
 def test_a_recording_that_starts_in_the_middle_says_that_a_task_may_be_older() -> None:
-    timeline = told(heartbeat(0, "a"), heartbeat(1, "a", "0_0", ""), heartbeat(2, "a", "0_0,0_1", ""))
+    timeline = timeline_from(heartbeat(0, "a"), heartbeat(1, "a", "0_0", ""), heartbeat(2, "a", "0_0,0_1", ""))
     assert [row.from_known for row in timeline.tasks] == [False, True]
     assert not timeline.members[0].joined
 
 
 def test_a_description_tells_what_a_member_holds_only_until_it_reports_itself() -> None:
-    timeline = told(
+    timeline = timeline_from(
         heartbeat(0, "a"),
         described_member(1, "a", "0_0"),
         described(1),
@@ -271,7 +275,7 @@ def test_a_description_tells_what_a_member_holds_only_until_it_reports_itself() 
 
 
 def test_descriptions_alone_make_a_timeline() -> None:
-    timeline = told(
+    timeline = timeline_from(
         described_member(0, "a", "0_0"),
         described_member(0, "b", "0_1"),
         described(0),
@@ -287,7 +291,7 @@ def test_descriptions_alone_make_a_timeline() -> None:
 
 
 def test_a_member_that_left_does_not_come_back_by_a_description_made_before() -> None:
-    timeline = told(
+    timeline = timeline_from(
         join(0, "a"),
         heartbeat(1, "a", "0_0", ""),
         heartbeat(2, "a", member_epoch=-1),
@@ -298,9 +302,9 @@ def test_a_member_that_left_does_not_come_back_by_a_description_made_before() ->
 
 
 def test_a_standby_that_becomes_active_is_promoted_and_warm_also_when_it_closes_first() -> None:
-    at_once = told(join(0, "a"), heartbeat(1, "a", "", "0_0"), heartbeat(2, "a", "0_0", ""))
+    at_once = timeline_from(join(0, "a"), heartbeat(1, "a", "", "0_0"), heartbeat(2, "a", "0_0", ""))
     assert intervals(at_once)[0] == ("a", "0_0", "standby", 1.0, 2.0, "promoted")
-    in_steps = told(
+    in_steps = timeline_from(
         join(0, "a"),
         answer(0, "a"),
         join(0, "b"),
@@ -315,7 +319,7 @@ def test_a_standby_that_becomes_active_is_promoted_and_warm_also_when_it_closes_
 
 
 def test_a_standby_closed_long_before_is_no_copy() -> None:
-    timeline = told(
+    timeline = timeline_from(
         join(0, "a"),
         answer(0, "a"),
         join(0, "b"),
@@ -331,12 +335,12 @@ def test_a_standby_closed_long_before_is_no_copy() -> None:
 
 
 def test_an_active_task_that_becomes_a_standby_is_demoted() -> None:
-    timeline = told(join(0, "a"), heartbeat(1, "a", "0_0", ""), heartbeat(2, "a", "", "0_0"))
+    timeline = timeline_from(join(0, "a"), heartbeat(1, "a", "0_0", ""), heartbeat(2, "a", "", "0_0"))
     assert intervals(timeline)[0] == ("a", "0_0", "active", 1.0, 2.0, "demoted")
 
 
 def test_a_warm_up_finishes_by_promotion_or_not_at_all() -> None:
-    timeline = told(
+    timeline = timeline_from(
         join(0, "a"),
         heartbeat(1, "a", "", "", warmup="0_0,0_1"),
         heartbeat(2, "a", "0_0", "", warmup="0_1"),
@@ -351,13 +355,13 @@ def test_a_warm_up_finishes_by_promotion_or_not_at_all() -> None:
 
 
 def test_a_granted_task_is_unheld_until_it_is_reported() -> None:
-    timeline = told(join(0, "a"), answer(1, "a", "0_0"), heartbeat(2, "a", "0_0", ""))
+    timeline = timeline_from(join(0, "a"), answer(1, "a", "0_0"), heartbeat(2, "a", "0_0", ""))
     (row,) = timeline.unheld
     assert (row.from_at, row.to_at, row.cause, row.ended_by, row.known) == (1000000, 2000000, "new", "taken", True)
 
 
 def test_a_task_of_the_topology_that_nobody_holds_is_unheld_and_proved_by_a_description() -> None:
-    timeline = told(
+    timeline = timeline_from(
         join(0, "a"), heartbeat(1, "a", "0_0", ""), described_member(2, "a", "0_0"), described(2, topology="0=2")
     )
     (row,) = timeline.unheld
@@ -365,12 +369,12 @@ def test_a_task_of_the_topology_that_nobody_holds_is_unheld_and_proved_by_a_desc
 
 
 def test_a_task_that_went_where_the_recording_does_not_see_is_not_known_to_be_unheld() -> None:
-    timeline = told(join(0, "a"), heartbeat(1, "a", "0_0", ""), heartbeat(2, "a", "", ""))
+    timeline = timeline_from(join(0, "a"), heartbeat(1, "a", "0_0", ""), heartbeat(2, "a", "", ""))
     assert [(row.to_at, row.known) for row in timeline.unheld] == [(None, False)]
 
 
 def test_a_member_that_only_descriptions_show_holds_what_they_say() -> None:
-    timeline = told(
+    timeline = timeline_from(
         join(0, "a"),
         heartbeat(1, "a", "0_0", ""),
         heartbeat(2, "a", "", ""),
@@ -383,7 +387,7 @@ def test_a_member_that_only_descriptions_show_holds_what_they_say() -> None:
 
 
 def test_a_group_that_was_shut_down_has_no_unheld_tasks() -> None:
-    timeline = told(
+    timeline = timeline_from(
         join(0, "a"),
         heartbeat(1, "a", "0_0", ""),
         heartbeat(2, "a", member_epoch=-1),
@@ -395,7 +399,7 @@ def test_a_group_that_was_shut_down_has_no_unheld_tasks() -> None:
 
 
 def test_a_new_topology_forgets_tasks_that_nobody_holds() -> None:
-    timeline = told(
+    timeline = timeline_from(
         join(0, "a", topology_epoch=0),
         answer(1, "a", "0_0,9_0"),
         heartbeat(2, "a", "0_0", "", topology_epoch=1),
@@ -409,7 +413,7 @@ def test_a_new_topology_forgets_tasks_that_nobody_holds() -> None:
 
 
 def test_a_status_lasts_until_no_member_is_told_it() -> None:
-    timeline = told(
+    timeline = timeline_from(
         join(0, "a"),
         answer(1, "a", status="3 Internal topics are missing: x"),
         join(1, "b"),
@@ -426,16 +430,18 @@ def test_a_status_lasts_until_no_member_is_told_it() -> None:
 
 
 def test_a_null_status_is_unchanged() -> None:
-    timeline = told(join(0, "a"), answer(1, "a", status="5 x"), answer(2, "a", status=None))
+    timeline = timeline_from(join(0, "a"), answer(1, "a", status="5 x"), answer(2, "a", status=None))
     assert [(row.name, row.to_at) for row in timeline.statuses] == [("ASSIGNMENT_DELAYED", None)]
 
 
 def test_a_status_that_nobody_has_named_keeps_its_code() -> None:
-    assert told(join(0, "a"), answer(1, "a", status="42 x")).statuses[0].name == "42"
+    assert timeline_from(join(0, "a"), answer(1, "a", status="42 x")).statuses[0].name == "42"
 
 
 def test_endpoints_and_member_epochs_are_kept() -> None:
-    timeline = told(join(0, "a", endpoint="host:7"), answer(1, "a", member_epoch=3), answer(2, "a", member_epoch=4))
+    timeline = timeline_from(
+        join(0, "a", endpoint="host:7"), answer(1, "a", member_epoch=3), answer(2, "a", member_epoch=4)
+    )
     assert timeline.members[0].endpoint == "host:7"
     assert [(c.at, c.value) for c in timeline.changes if c.what == "member_epoch"] == [(1000000, 3), (2000000, 4)]
 
@@ -453,11 +459,11 @@ def test_texts_of_tasks_statuses_and_topologies_are_read() -> None:
 
 
 def test_a_description_of_an_empty_group_makes_nothing_unheld() -> None:
-    assert told(described(1, group_state="Empty", topology="0=2")).unheld == []
+    assert timeline_from(described(1, group_state="Empty", topology="0=2")).unheld == []
 
 
 def test_a_standby_closed_just_before_its_owner_let_go_is_a_copy() -> None:
-    timeline = told(
+    timeline = timeline_from(
         join(0, "a"),
         answer(0, "a"),
         join(0, "b"),
@@ -471,5 +477,5 @@ def test_a_standby_closed_just_before_its_owner_let_go_is_a_copy() -> None:
 
 
 def test_a_member_lost_after_a_description_held_nothing_before_that_said_so() -> None:
-    timeline = told(heartbeat(0, "a"), described_member(3, "a", "0_0"), described(3), other("seen", 60))
+    timeline = timeline_from(heartbeat(0, "a"), described_member(3, "a", "0_0"), described(3), other("seen", 60))
     assert intervals(timeline) == [("a", "0_0", "active", 3.0, 3.0, "lost")]

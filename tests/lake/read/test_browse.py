@@ -12,13 +12,14 @@ import pytest
 
 from kafkascope.errors import InputError, UsageError
 from kafkascope.lake.home import Lake
-from kafkascope.lake.read.browse import Asked, Slice, bodies, exchange, exchanges, parse_place, place_of
-from kafkascope.lake.read.time_ordered import Place, TimedFile, microseconds
+from kafkascope.lake.read.browse import ExchangeFilters, Slice, bodies, exchange, exchanges, parse_place, place_of
+from kafkascope.lake.read.time_ordered import Place, TimedFile
 from kafkascope.lake.read.visible_rows import dataset
 from kafkascope.lake.tables import table_named
 from kafkascope.lake.upkeep.compact import compact
 from kafkascope.lake.write import files as files_module
 from kafkascope.lake.write.commit import commit
+from kafkascope.times import microseconds_of
 from tests.lake.build import CAPTURES, EXCHANGES, NOON, capture, days, half_land, land, rows, written
 
 SECOND = timedelta(seconds=1)
@@ -48,8 +49,8 @@ def row(number: int) -> dict[str, Any]:
 ROWS = [row(number) for number in range(300)]
 
 
-def time_of(one: dict[str, Any]) -> datetime:
-    at: datetime = one["request_at"] or one["response_at"]
+def time_of(row: dict[str, Any]) -> datetime:
+    at: datetime = row["request_at"] or row["response_at"]
     return at
 
 
@@ -63,76 +64,84 @@ def filled(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> Lake:
     return lake
 
 
-def pages(lake: Lake, asked: Asked, count: int) -> Iterator[Slice]:
+def pages(lake: Lake, filters: ExchangeFilters, count: int) -> Iterator[Slice]:
     after: Place | None = None
     while True:
-        found = exchanges(lake, asked, after, count)
-        yield found
-        if found.after is None:
+        page = exchanges(lake, filters, after, count)
+        yield page
+        if page.after is None:
             return
-        after = parse_place(str(found.after))
+        after = parse_place(str(page.after))
 
 
-def ids(lake: Lake, asked: Asked, count: int = 64) -> list[str]:
-    return [one["exchange_id"] for found in pages(lake, asked, count) for one in found.rows]
+def ids(lake: Lake, filters: ExchangeFilters, count: int = 64) -> list[str]:
+    return [row["exchange_id"] for page in pages(lake, filters, count) for row in page.rows]
 
 
-def in_order(given: list[dict[str, Any]]) -> list[str]:
-    return [one["exchange_id"] for one in sorted(given, key=lambda one: (time_of(one), one["exchange_id"]))]
+def in_order(listed: list[dict[str, Any]]) -> list[str]:
+    return [row["exchange_id"] for row in sorted(listed, key=lambda row: (time_of(row), row["exchange_id"]))]
 
 
 @pytest.mark.parametrize("count", [7, 100, 300, 1000])
 def test_every_row_comes_once_and_in_order_over_all_pages(filled: Lake, count: int) -> None:
-    assert ids(filled, Asked(), count) == in_order(ROWS)
+    assert ids(filled, ExchangeFilters(), count) == in_order(ROWS)
 
 
 def test_pages_of_one_row_come_to_the_end_too(filled: Lake) -> None:
-    wanted = [one for one in ROWS if one["api"] == "Fetch" and one["error_code"]]
-    assert ids(filled, Asked(api="Fetch", error="any"), 1) == in_order(wanted)
+    expected = [row for row in ROWS if row["api"] == "Fetch" and row["error_code"]]
+    assert ids(filled, ExchangeFilters(api="Fetch", error="any"), 1) == in_order(expected)
 
 
 @pytest.mark.parametrize("count", [1, 2, 4, 12])
 def test_rows_of_one_moment_in_several_files_come_by_their_ids(lake: Lake, count: int) -> None:
-    given = [{"exchange_id": f"{number:02x}", "request_at": NOON} for number in range(12)]
+    rows_of_noon = [{"exchange_id": f"{number:02x}", "request_at": NOON} for number in range(12)]
     for ingest in range(3):
-        land(lake, f"i{ingest}", rows(EXCHANGES, given[ingest::3]))
-    assert ids(lake, Asked(), count) == [one["exchange_id"] for one in given]
+        land(lake, f"i{ingest}", rows(EXCHANGES, rows_of_noon[ingest::3]))
+    assert ids(lake, ExchangeFilters(), count) == [row["exchange_id"] for row in rows_of_noon]
 
 
 def test_a_page_that_is_not_the_last_is_full(filled: Lake) -> None:
-    assert [len(one.rows) for one in pages(filled, Asked(), 90)] == [90, 90, 90, 30]
-    assert [len(one.rows) for one in pages(filled, Asked(), 150)] == [150, 150]
+    assert [len(page.rows) for page in pages(filled, ExchangeFilters(), 90)] == [90, 90, 90, 30]
+    assert [len(page.rows) for page in pages(filled, ExchangeFilters(), 150)] == [150, 150]
 
 
 def test_merged_files_give_the_same_pages(filled: Lake) -> None:
-    before = ids(filled, Asked())
+    before = ids(filled, ExchangeFilters())
     assert compact(filled, most_small=1)
-    assert ids(filled, Asked()) == before
+    assert ids(filled, ExchangeFilters()) == before
 
 
-FILTERS: dict[str, tuple[Asked, Callable[[dict[str, Any]], bool]]] = {
-    "api": (Asked(api="ShareFetch"), lambda one: one["api"] == "ShareFetch"),
-    "no such api": (Asked(api="sharefetch"), lambda _: False),
-    "client": (Asked(client="app_3"), lambda one: one["client_id"] == "app_3"),
-    "client, wildcard": (Asked(client="app*"), lambda one: fnmatchcase(one["client_id"] or "-", "app*")),
-    "client, one letter": (Asked(client="*_?"), lambda one: fnmatchcase(one["client_id"] or "-", "*_?")),
-    "client, like SQL": (Asked(client="app%3*"), lambda _: False),
-    "client, _ is no wildcard": (Asked(client="a_p_3*"), lambda _: False),
-    "error": (Asked(error="NOT_LEADER_OR_FOLLOWER"), lambda one: one["error"] is not None),
-    "error, any": (Asked(error="any"), lambda one: bool(one["error_code"])),
-    "error, unknown": (Asked(error="NO_SUCH_ERROR"), lambda _: False),
-    "status": (Asked(status="unanswered"), lambda one: one["status"] == "unanswered"),
-    "since": (Asked(since=microseconds(NOON + 60 * SECOND)), lambda one: time_of(one) >= NOON + 60 * SECOND),
-    "until": (Asked(until=microseconds(NOON + 60 * SECOND)), lambda one: time_of(one) < NOON + 60 * SECOND),
-    "slow": (Asked(slower_us=1_500), lambda one: (one["latency_us"] or -1) >= 1_500),
+FILTERS: dict[str, tuple[ExchangeFilters, Callable[[dict[str, Any]], bool]]] = {
+    "api": (ExchangeFilters(api="ShareFetch"), lambda row: row["api"] == "ShareFetch"),
+    "no such api": (ExchangeFilters(api="sharefetch"), lambda _: False),
+    "client": (ExchangeFilters(client="app_3"), lambda row: row["client_id"] == "app_3"),
+    "client, wildcard": (ExchangeFilters(client="app*"), lambda row: fnmatchcase(row["client_id"] or "-", "app*")),
+    "client, one letter": (ExchangeFilters(client="*_?"), lambda row: fnmatchcase(row["client_id"] or "-", "*_?")),
+    "client, like SQL": (ExchangeFilters(client="app%3*"), lambda _: False),
+    "client, _ is no wildcard": (ExchangeFilters(client="a_p_3*"), lambda _: False),
+    "error": (ExchangeFilters(error="NOT_LEADER_OR_FOLLOWER"), lambda row: row["error"] is not None),
+    "error, any": (ExchangeFilters(error="any"), lambda row: bool(row["error_code"])),
+    "error, unknown": (ExchangeFilters(error="NO_SUCH_ERROR"), lambda _: False),
+    "status": (ExchangeFilters(status="unanswered"), lambda row: row["status"] == "unanswered"),
+    "since": (
+        ExchangeFilters(since=microseconds_of(NOON + 60 * SECOND)),
+        lambda row: time_of(row) >= NOON + 60 * SECOND,
+    ),
+    "until": (
+        ExchangeFilters(until=microseconds_of(NOON + 60 * SECOND)),
+        lambda row: time_of(row) < NOON + 60 * SECOND,
+    ),
+    "slow": (ExchangeFilters(slower_us=1_500), lambda row: (row["latency_us"] or -1) >= 1_500),
     "all": (
-        Asked("Fetch", "app*", "", "any", "answered", microseconds(NOON), microseconds(NOON + 120 * SECOND), 40),
-        lambda one: (
-            one["api"] == "Fetch"
-            and (one["client_id"] or "").startswith("app")
-            and bool(one["error_code"])
-            and time_of(one) < NOON + 120 * SECOND
-            and (one["latency_us"] or 0) >= 40
+        ExchangeFilters(
+            "Fetch", "app*", "", "any", "answered", microseconds_of(NOON), microseconds_of(NOON + 120 * SECOND), 40
+        ),
+        lambda row: (
+            row["api"] == "Fetch"
+            and (row["client_id"] or "").startswith("app")
+            and bool(row["error_code"])
+            and time_of(row) < NOON + 120 * SECOND
+            and (row["latency_us"] or 0) >= 40
         ),
     ),
 }
@@ -140,15 +149,15 @@ FILTERS: dict[str, tuple[Asked, Callable[[dict[str, Any]], bool]]] = {
 
 @pytest.mark.parametrize("name", FILTERS)
 def test_a_filter_gives_what_a_plain_scan_gives(filled: Lake, name: str) -> None:
-    asked, holds = FILTERS[name]
-    assert ids(filled, asked, 30) == in_order([one for one in ROWS if holds(one)])
+    filters, holds = FILTERS[name]
+    assert ids(filled, filters, 30) == in_order([row for row in ROWS if holds(row)])
 
 
 def test_answers_without_a_request_stand_at_their_own_time(filled: Lake) -> None:
-    alone = [one for found in pages(filled, Asked(), 100) for one in found.rows if one["request_at"] is None]
-    assert len(alone) == len([one for one in ROWS if one["request_at"] is None]) > 4
-    one = alone[3]
-    assert exchange(filled, one["exchange_id"], place_of(one).at) == exchange(filled, one["exchange_id"])
+    alone = [row for page in pages(filled, ExchangeFilters(), 100) for row in page.rows if row["request_at"] is None]
+    assert len(alone) == len([row for row in ROWS if row["request_at"] is None]) > 4
+    row = alone[3]
+    assert exchange(filled, row["exchange_id"], place_of(row).at) == exchange(filled, row["exchange_id"])
 
 
 def test_rows_without_any_time_and_of_no_calendar_come_once(lake: Lake) -> None:
@@ -157,9 +166,9 @@ def test_rows_without_any_time_and_of_no_calendar_come_once(lake: Lake) -> None:
     land(lake, "i1", table.set_column(table.schema.get_field_index("request_at"), "request_at", at))
     land(lake, "i2", rows(EXCHANGES, [{"exchange_id": "now", "request_at": NOON}]))
     for count in (1, 2, 10):
-        assert ids(lake, Asked(), count) == ["before", "none", "now", "behind"]
-    found = exchange(lake, "behind")
-    assert found is not None and found["request_at"] is None
+        assert ids(lake, ExchangeFilters(), count) == ["before", "none", "now", "behind"]
+    known = exchange(lake, "behind")
+    assert known is not None and known["request_at"] is None
 
 
 @pytest.mark.parametrize(
@@ -178,27 +187,27 @@ def test_a_place_reads_back() -> None:
 
 def test_an_exchange_is_found_with_its_time_with_a_wrong_one_and_without(filled: Lake) -> None:
     known = ROWS[123]
-    at = microseconds(time_of(known))
-    for given in (at, None, at + 5, 0, 2**62):
-        found = exchange(filled, known["exchange_id"], given)
-        assert found is not None and found["api"] == known["api"]
+    at = microseconds_of(time_of(known))
+    for moment in (at, None, at + 5, 0, 2**62):
+        known_row = exchange(filled, known["exchange_id"], moment)
+        assert known_row is not None and known_row["api"] == known["api"]
     assert exchange(filled, "00") is None
     assert exchange(filled, "00", at) is None
 
 
 def test_a_lake_without_exchanges_has_an_empty_page(lake: Lake) -> None:
-    assert exchanges(lake, Asked(), None, 10) == Slice([], None)
-    assert exchanges(lake, Asked(group="g"), None, 10) == Slice([], None)
+    assert exchanges(lake, ExchangeFilters(), None, 10) == Slice([], None)
+    assert exchanges(lake, ExchangeFilters(group="g"), None, 10) == Slice([], None)
     assert exchange(lake, "a") is None
 
 
 def test_a_half_done_ingest_shows_nothing_until_it_lands(lake: Lake) -> None:
     land(lake, "i1", rows(EXCHANGES, ROWS[:10]))
     half_land(lake, "i2", rows(EXCHANGES, ROWS[10:20]))
-    assert ids(lake, Asked()) == in_order(ROWS[:10])
+    assert ids(lake, ExchangeFilters()) == in_order(ROWS[:10])
     assert exchange(lake, ROWS[15]["exchange_id"]) is None
     commit(lake, CAPTURES, written(lake, "i2", CAPTURES, capture("i2")), "i2")
-    assert ids(lake, Asked()) == in_order(ROWS[:20])
+    assert ids(lake, ExchangeFilters()) == in_order(ROWS[:20])
 
 
 HEARTBEATS, FETCHES = table_named("heartbeat_request"), table_named("share_fetch_request")
@@ -208,59 +217,64 @@ HEARTBEATS, FETCHES = table_named("heartbeat_request"), table_named("share_fetch
 def grouped(filled: Lake) -> Lake:
     """Every heartbeat is of one group, every third share fetch of it too."""
     of_groups = {
-        HEARTBEATS: [one | {"group_id": "payments"} for one in ROWS if one["api"] == "Heartbeat" and one["request_at"]],
+        HEARTBEATS: [row | {"group_id": "payments"} for row in ROWS if row["api"] == "Heartbeat" and row["request_at"]],
         FETCHES: [
-            one | {"group_id": "payments" if number % 3 == 0 else "others"}
-            for number, one in enumerate(ROWS)
-            if one["api"] == "ShareFetch" and one["request_at"]
+            row | {"group_id": "payments" if number % 3 == 0 else "others"}
+            for number, row in enumerate(ROWS)
+            if row["api"] == "ShareFetch" and row["request_at"]
         ],
     }
-    for table, given in of_groups.items():
-        kept = [{name: one[name] for name in one if name in table.schema.names} for one in given]
+    for table, of_table in of_groups.items():
+        kept = [{name: row[name] for name in row if name in table.schema.names} for row in of_table]
         commit(filled, table, written(filled, "i0", table, rows(table, kept)), "i0")
     return filled
 
 
-def named(one: dict[str, Any]) -> bool:
-    number = ROWS.index(one)
-    is_fetch = one["api"] == "ShareFetch" and number % 3 == 0
-    return one["request_at"] is not None and (one["api"] == "Heartbeat" or is_fetch)
+def named(row: dict[str, Any]) -> bool:
+    number = ROWS.index(row)
+    is_fetch = row["api"] == "ShareFetch" and number % 3 == 0
+    return row["request_at"] is not None and (row["api"] == "Heartbeat" or is_fetch)
 
 
 @pytest.mark.parametrize(
-    ("asked", "holds"),
+    ("filters", "holds"),
     [
-        (Asked(group="payments"), lambda _: True),
-        (Asked(group="payments", api="Heartbeat"), lambda one: one["api"] == "Heartbeat"),
-        (Asked(group="payments", api="Produce"), lambda _: False),
-        (Asked(group="payments", client="app_?"), lambda one: one["client_id"] is not None),
-        (Asked(group="payments", error="any"), lambda one: bool(one["error_code"])),
-        (Asked(group="payments", error="NOT_LEADER_OR_FOLLOWER"), lambda one: one["error"] is not None),
-        (Asked(group="payments", status="unanswered"), lambda one: one["status"] == "unanswered"),
-        (Asked(group="payments", slower_us=2_000), lambda one: (one["latency_us"] or 0) >= 2_000),
-        (Asked(group="payments", since=microseconds(NOON + SECOND)), lambda one: time_of(one) >= NOON + SECOND),
-        (Asked(group="payment"), lambda _: False),
+        (ExchangeFilters(group="payments"), lambda _: True),
+        (ExchangeFilters(group="payments", api="Heartbeat"), lambda row: row["api"] == "Heartbeat"),
+        (ExchangeFilters(group="payments", api="Produce"), lambda _: False),
+        (ExchangeFilters(group="payments", client="app_?"), lambda row: row["client_id"] is not None),
+        (ExchangeFilters(group="payments", error="any"), lambda row: bool(row["error_code"])),
+        (ExchangeFilters(group="payments", error="NOT_LEADER_OR_FOLLOWER"), lambda row: row["error"] is not None),
+        (ExchangeFilters(group="payments", status="unanswered"), lambda row: row["status"] == "unanswered"),
+        (ExchangeFilters(group="payments", slower_us=2_000), lambda row: (row["latency_us"] or 0) >= 2_000),
+        (
+            ExchangeFilters(group="payments", since=microseconds_of(NOON + SECOND)),
+            lambda row: time_of(row) >= NOON + SECOND,
+        ),
+        (ExchangeFilters(group="payment"), lambda _: False),
     ],
 )  # fmt: skip
 def test_exchanges_of_a_group_are_those_whose_requests_name_it(
-    grouped: Lake, monkeypatch: pytest.MonkeyPatch, asked: Asked, holds: Callable[[dict[str, Any]], bool]
+    grouped: Lake, monkeypatch: pytest.MonkeyPatch, filters: ExchangeFilters, holds: Callable[[dict[str, Any]], bool]
 ) -> None:
-    wanted = in_order([one for one in ROWS if asked.group == "payments" and named(one) and holds(one)])
-    assert ids(grouped, asked, 20) == wanted
+    expected = in_order(
+        [candidate for candidate in ROWS if filters.group == "payments" and named(candidate) and holds(candidate)]
+    )
+    assert ids(grouped, filters, 20) == expected
     monkeypatch.setattr("kafkascope.lake.read.browse._LOOKED_UP", 3)
     monkeypatch.setattr("kafkascope.lake.read.browse._MORE", 2)
-    assert ids(grouped, asked, 20) == wanted
+    assert ids(grouped, filters, 20) == expected
 
 
 def test_bodies_of_an_exchange_are_its_own_rows(grouped: Lake) -> None:
-    known = next(one for one in ROWS if one["api"] == "ShareFetch" and named(one))
-    found = exchange(grouped, known["exchange_id"])
-    assert found is not None
-    told = bodies(grouped, found)
-    assert told.keys() == {"share_fetch_request"}
-    assert told["share_fetch_request"] is not None
-    assert told["share_fetch_request"]["group_id"] == "payments"
-    assert told["share_fetch_request"]["exchange_id"] == known["exchange_id"]
+    known = next(row for row in ROWS if row["api"] == "ShareFetch" and named(row))
+    whole = exchange(grouped, known["exchange_id"])
+    assert whole is not None
+    bodies_of = bodies(grouped, whole)
+    assert bodies_of.keys() == {"share_fetch_request"}
+    assert bodies_of["share_fetch_request"] is not None
+    assert bodies_of["share_fetch_request"]["group_id"] == "payments"
+    assert bodies_of["share_fetch_request"]["exchange_id"] == known["exchange_id"]
 
 
 def test_a_page_opens_few_row_groups(filled: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -272,16 +286,21 @@ def test_a_page_opens_few_row_groups(filled: Lake, monkeypatch: pytest.MonkeyPat
         return whole(self, columns)
 
     for day in range(20):
-        later = [one | {"request_at": NOON + days(day + 2), "exchange_id": f"d{day}"} for one in ROWS[:1]]
+        later = [row | {"request_at": NOON + days(day + 2), "exchange_id": f"d{day}"} for row in ROWS[:1]]
         land(filled, f"j{day}", rows(EXCHANGES, later))
     monkeypatch.setattr(TimedFile, "read", counted)
-    exchanges(filled, Asked(since=microseconds(NOON + days(10)), until=microseconds(NOON + days(11))), None, 10)
+    exchanges(
+        filled,
+        ExchangeFilters(since=microseconds_of(NOON + days(10)), until=microseconds_of(NOON + days(11))),
+        None,
+        10,
+    )
     assert len(set(read)) == 1
     read.clear()
-    exchange(filled, "d5", microseconds(NOON + days(7)))
+    exchange(filled, "d5", microseconds_of(NOON + days(7)))
     assert len(set(read)) == 1
     read.clear()
-    exchanges(filled, Asked(), Place(microseconds(NOON + days(15)), "0"), 2)
+    exchanges(filled, ExchangeFilters(), Place(microseconds_of(NOON + days(15)), "0"), 2)
     assert len(set(read)) <= 3
 
 
@@ -297,7 +316,7 @@ def test_a_log_that_names_a_file_outside_of_its_table_is_refused(lake: Lake, tmp
     good = next(line for line in text.splitlines() if '"add"' in line)
     name = good.split('"path":"')[1].split('"')[0]
     newest.write_text(text.replace(name, path))
-    for call in (lambda: exchanges(lake, Asked(), None, 10), lambda: dataset(lake, "exchanges").to_table()):
+    for call in (lambda: exchanges(lake, ExchangeFilters(), None, 10), lambda: dataset(lake, "exchanges").to_table()):
         with pytest.raises(InputError, match="outside of its folder") as caught:
             call()
         assert "\n" not in str(caught.value)

@@ -37,8 +37,8 @@ def test_written_but_not_committed_shows_nothing(lake: Lake) -> None:
 
 
 def test_table_that_is_not_there_is_empty_with_its_columns(lake: Lake) -> None:
-    found = dataset(lake, "share_fetch_request").to_table()
-    assert (len(found), found.schema.names) == (0, table_named("share_fetch_request").schema.names)
+    table = dataset(lake, "share_fetch_request").to_table()
+    assert (len(table), table.schema.names) == (0, table_named("share_fetch_request").schema.names)
     assert (visible_files(lake, "exchanges"), visible_ingests(lake)) == ([], frozenset())
     with pytest.raises(NotFoundError, match="no table of the lake is called nothing"):
         dataset(lake, "nothing")
@@ -71,22 +71,22 @@ def test_question_about_an_hour_opens_only_the_files_that_can_answer(lake: Lake)
         land(lake, f"i{number}", exchanges([str(number)], NOON + number * HOUR))
     land(lake, "i6", exchanges(["yesterday"], NOON - days(1)))
     land(lake, "i7", exchanges(["none"], None))
-    found = dataset(lake, "exchanges")
+    visible = dataset(lake, "exchanges")
     hour = (pc.field("request_at") >= pa.scalar(NOON + 2 * HOUR)) & (
         pc.field("request_at") < pa.scalar(NOON + 3 * HOUR)
     )
-    assert len(list(found.get_fragments(hour))) == 2  # the one without times may have any
-    assert found.to_table(columns=["exchange_id"], filter=hour).column(0).to_pylist() == ["2"]
+    assert len(list(visible.get_fragments(hour))) == 2  # the one without times may have any
+    assert visible.to_table(columns=["exchange_id"], filter=hour).column(0).to_pylist() == ["2"]
     day = pc.field("date") == pa.scalar((NOON - days(1)).date())
-    assert len(list(found.get_fragments(day))) == 1
-    assert found.to_table(columns=["exchange_id"], filter=pc.field("request_at").is_null()).column(0).to_pylist() == [
+    assert len(list(visible.get_fragments(day))) == 1
+    assert visible.to_table(columns=["exchange_id"], filter=pc.field("request_at").is_null()).column(0).to_pylist() == [
         "none"
     ]
 
 
 def test_row_without_a_time_is_found_in_a_file_of_rows_that_have_one(lake: Lake) -> None:
-    given = [{"exchange_id": "both", "request_at": NOON}, {"exchange_id": "answer", "response_at": NOON}]
-    land(lake, "i1", rows(EXCHANGES, given))
+    values = [{"exchange_id": "both", "request_at": NOON}, {"exchange_id": "answer", "response_at": NOON}]
+    land(lake, "i1", rows(EXCHANGES, values))
     assert len(visible_files(lake, "exchanges")) == 1
     alone = dataset(lake, "exchanges").to_table(columns=["exchange_id"], filter=pc.field("request_at").is_null())
     assert alone.column(0).to_pylist() == ["answer"]
@@ -95,59 +95,59 @@ def test_row_without_a_time_is_found_in_a_file_of_rows_that_have_one(lake: Lake)
 def test_last_microsecond_of_a_file_is_found(lake: Lake) -> None:
     at = NOON + timedelta(microseconds=1_234_567)
     land(lake, "i1", exchanges(["a"], at))
-    found = dataset(lake, "exchanges").to_table(filter=pc.field("request_at") == pa.scalar(at))
-    assert found.column("exchange_id").to_pylist() == ["a"]
+    table = dataset(lake, "exchanges").to_table(filter=pc.field("request_at") == pa.scalar(at))
+    assert table.column("exchange_id").to_pylist() == ["a"]
 
 
 @pytest.fixture
-def told(lake: Lake) -> Lake:
+def filled(lake: Lake) -> Lake:
     """Two ingests merged, one alone, one half done, over two days, nested rows among them."""
     table = table_named("share_fetch_request")
     for number, name in enumerate(("i1", "i2", "i3", "i4")):
-        given = exchanges([name], NOON + days(number % 2))
+        values = exchanges([name], NOON + days(number % 2))
         keys = {"request_at": NOON, "exchange_id": name}
         body = pa.Table.from_pylist(
             [keys | {"topics": [{"topic_id": "AAAAAAAAAAAAAAAAAAAAAA", "partitions": [{"partition_index": number}]}]}],
             schema=pa.schema([field for field in table.file_schema if field.name != "ingest_id"]),
         )
         commit(lake, table, written(lake, name, table, body), name)
-        (half_land if name == "i4" else land)(lake, name, given)
+        (half_land if name == "i4" else land)(lake, name, values)
         if name == "i2":
             compact(lake, most_small=1)
     return lake
 
 
-def test_duckdb_sees_the_visible_rows(told: Lake) -> None:
+def test_duckdb_sees_the_visible_rows(filled: Lake) -> None:
     shown = duckdb.connect()
-    shown.register("exchanges", dataset(told, "exchanges"))
-    shown.register("bodies", dataset(told, "share_fetch_request"))
-    found = shown.sql(
+    shown.register("exchanges", dataset(filled, "exchanges"))
+    shown.register("bodies", dataset(filled, "share_fetch_request"))
+    counted = shown.sql(
         "SELECT exchange_id, strftime(e.date, '%d'), b.topics[1].partitions[1].partition_index"
         " FROM exchanges e JOIN bodies b USING (exchange_id) WHERE e.date >= DATE '2026-11-15' ORDER BY 1"
     ).fetchall()
-    assert found == [("i1", "15", 0), ("i2", "16", 1), ("i3", "15", 2)]
+    assert counted == [("i1", "15", 0), ("i2", "16", 1), ("i3", "15", 2)]
 
 
-def test_polars_sees_the_visible_rows(told: Lake) -> None:
-    frame = pl.scan_pyarrow_dataset(dataset(told, "exchanges")).filter(pl.col("request_at") >= NOON)
+def test_polars_sees_the_visible_rows(filled: Lake) -> None:
+    frame = pl.scan_pyarrow_dataset(dataset(filled, "exchanges")).filter(pl.col("request_at") >= NOON)
     assert sorted(frame.select("exchange_id").collect().to_series()) == ["i1", "i2", "i3"]
-    body = pl.scan_pyarrow_dataset(dataset(told, "share_fetch_request")).select(
+    body = pl.scan_pyarrow_dataset(dataset(filled, "share_fetch_request")).select(
         pl.col("topics").list.first().struct.field("partitions").list.first().struct.field("partition_index")
     )
     assert sorted(body.collect().to_series()) == [0, 1, 2]
 
 
-def test_delta_readers_see_the_same_rows_once_they_ask_captures(told: Lake) -> None:
-    captures = pl.scan_delta(told.table("captures").uri).select("ingest_id").unique()
+def test_delta_readers_see_the_same_rows_once_they_ask_captures(filled: Lake) -> None:
+    captures = pl.scan_delta(filled.table("captures").uri).select("ingest_id").unique()
     for name in ("exchanges", "share_fetch_request"):
-        frame = pl.scan_delta(told.table(name).uri)
+        frame = pl.scan_delta(filled.table(name).uri)
         assert len(frame.collect()) == 4
         shown = frame.join(captures, on="ingest_id", how="semi").select("exchange_id").collect()
         assert sorted(shown.to_series()) == ["i1", "i2", "i3"]
 
 
-def test_lake_may_be_moved(told: Lake, tmp_path: Path) -> None:
+def test_lake_may_be_moved(filled: Lake, tmp_path: Path) -> None:
     from kafkascope.lake.home import open_lake
 
-    Path(told.uri).rename(tmp_path / "moved")
+    Path(filled.uri).rename(tmp_path / "moved")
     assert seen(open_lake(tmp_path / "moved")) == ["i1", "i2", "i3"]

@@ -33,7 +33,10 @@ def test_small_files_of_a_day_become_one_with_the_same_rows(lake: Lake) -> None:
     for number in range(4):
         land(lake, f"i{number}", exchanges([f"{number}"]), exchanges([f"{number}+"], NOON + days(1)))
     before = dataset(lake, "exchanges").to_table().sort_by("exchange_id")
-    merged = {(one.table, str(one.date)): (one.files, one.rows) for one in compact(lake, most_small=3)}
+    merged = {
+        (merged_table.table, str(merged_table.date)): (merged_table.files, merged_table.rows)
+        for merged_table in compact(lake, most_small=3)
+    }
     assert merged == {
         ("captures", "None"): (4, 4),
         ("exchanges", "2026-11-15"): (4, 4),
@@ -58,7 +61,7 @@ def test_merged_files_are_about_as_large_as_asked_and_large_ones_stay(lake: Lake
         land(lake, f"i{number}", exchanges([str(number)]))
     sizes = [Path(lake.table("exchanges").path, path).stat().st_size for path in visible_files(lake, "exchanges")]
     merged = compact(lake, ["exchanges"], most_small=1, target_bytes=3 * min(sizes) - 10)
-    assert [one.files for one in merged] == [3, 3]
+    assert [merged_table.files for merged_table in merged] == [3, 3]
     assert compact(lake, ["exchanges"], most_small=1, target_bytes=min(sizes)) == []
     assert seen(lake) == [str(number) for number in range(6)]
 
@@ -109,12 +112,12 @@ def test_older_files_are_merged_into_the_wider_table(lake: Lake) -> None:
 
     narrow, wide = bodies("partition"), bodies("epoch", "partition", more=("extra",))
     for ingest, table, epoch in (("i1", narrow, {}), ("i2", wide, {"epoch": 7})):
-        given = [{"request_at": NOON, "topics": [{"name": ingest, "partition": 1, **epoch}]}]
-        commit(lake, table, written(lake, ingest, table, rows(table, given)), ingest)
+        values = [{"request_at": NOON, "topics": [{"name": ingest, "partition": 1, **epoch}]}]
+        commit(lake, table, written(lake, ingest, table, rows(table, values)), ingest)
         land(lake, ingest)
-    assert [one.files for one in compact(lake, ["kept_request"], most_small=1)] == [2]
-    found = dataset(lake, "kept_request").to_table().sort_by("ingest_id")
-    assert [row[0]["epoch"] for row in found.column("topics").to_pylist()] == [None, 7]
+    assert [merged_table.files for merged_table in compact(lake, ["kept_request"], most_small=1)] == [2]
+    merged_rows = dataset(lake, "kept_request").to_table().sort_by("ingest_id")
+    assert [row[0]["epoch"] for row in merged_rows.column("topics").to_pylist()] == [None, 7]
 
 
 def test_row_groups_of_a_merged_file_follow_the_time(lake: Lake) -> None:
@@ -123,8 +126,8 @@ def test_row_groups_of_a_merged_file_follow_the_time(lake: Lake) -> None:
     compact(lake, ["exchanges"], most_small=1)
     (path,) = visible_files(lake, "exchanges")
     with open(Path(lake.table("exchanges").path, path), "rb") as file:
-        found: pa.Table = pq.read_table(file, columns=["exchange_id"])
-    assert [name[0] for name in found.column(0).to_pylist()] == list("111222333")
+        table: pa.Table = pq.read_table(file, columns=["exchange_id"])
+    assert [name[0] for name in table.column(0).to_pylist()] == list("111222333")
 
 
 def test_another_that_merged_first_wins_and_no_row_is_there_twice(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,7 +174,7 @@ print(count)
 def test_no_row_is_lost_or_twice_while_one_ingests_and_two_merge(lake: Lake) -> None:
     calls = [INGESTS, MERGES, MERGES]
     script = f"exec({calls!r}[int(sys.argv[3])])"
-    said = together(script, [[lake.uri, "a", str(number)] for number in range(3)])
-    assert sum(map(int, said[1:])) > 0
+    messages = together(script, [[lake.uri, "a", str(number)] for number in range(3)])
+    assert sum(map(int, messages[1:])) > 0
     assert seen(lake) == [f"a{turn:02}" for turn in range(8)]
     assert visible_ingests(lake) == {f"a{turn:02}" for turn in range(8)}

@@ -9,13 +9,13 @@ from deltalake import DeltaTable, write_deltalake
 from kafkascope.lake.active import active_files
 from kafkascope.lake.file_names import pending
 from kafkascope.lake.home import Lake
-from kafkascope.lake.read.browse import Asked
+from kafkascope.lake.read.browse import ExchangeFilters
 from kafkascope.lake.read.browse import exchanges as page
 from kafkascope.lake.read.visible_rows import dataset, pending_rows
 from kafkascope.lake.upkeep.compact import compact
 from kafkascope.lake.upkeep.info import info
 from kafkascope.lake.upkeep.retention import expire, half_done, vacuum
-from kafkascope.lake.upkeep.superseded import take_out_superseded
+from kafkascope.lake.upkeep.superseded import remove_superseded
 from kafkascope.lake.write import commit as commits
 from kafkascope.lake.write.commit import commit, maintain, open_table
 from kafkascope.lake.write.files import Files
@@ -60,7 +60,7 @@ def merged(lake: Lake) -> Lake:
 
 def test_rows_of_one_file_show_by_their_own_ingest(merged: Lake) -> None:
     assert seen(merged) == ["a", "b", "p"]
-    assert [row["exchange_id"] for row in page(merged, Asked(), None, 10).rows] == ["a", "b", "p"]
+    assert [row["exchange_id"] for row in page(merged, ExchangeFilters(), None, 10).rows] == ["a", "b", "p"]
     assert {table.name: table.rows for table in info(merged).tables}["exchanges"] == 3
     assert pending_rows(merged, "exchanges", {"i1"}).column("exchange_id").to_pylist() == ["p"]
     commit(merged, CAPTURES, written(merged, "i2", CAPTURES, capture("i2")), "i2")
@@ -71,10 +71,10 @@ def test_superseded_rows_leave_a_file_that_has_others_too(merged: Lake) -> None:
     land_after(merged, "i3", "i1", "p", "q")
     assert seen(merged) == ["a", "b", "p", "q"]
     assert everything(merged) == ["a", "b", "p", "p", "q", "x"]
-    take_out_superseded(merged)
+    remove_superseded(merged)
     assert seen(merged) == ["a", "b", "p", "q"]
     assert everything(merged) == ["a", "b", "p", "q", "x"]
-    take_out_superseded(merged)
+    remove_superseded(merged)
     assert everything(merged) == ["a", "b", "p", "q", "x"]
 
 
@@ -127,20 +127,20 @@ def test_a_file_that_another_tool_merges_meanwhile_is_not_there_twice(
     land(lake, "i1", exchanges(["a"]))
     land_pending(lake, "i1", "p")
     land_after(lake, "i2", "i1", "p")
-    inner = commits.carrying
+    inner = commits.transaction_properties
     times: list[int] = []
 
-    def first_the_other(*given: tuple[str, int], retries: int = commits.RETRIES) -> object:
+    def first_the_other(*contents: tuple[str, int], retries: int = commits.RETRIES) -> object:
         if not times and retries == 0:
             times.append(1)
             optimize(uri_of(lake))
-        return inner(*given, retries=retries)
+        return inner(*contents, retries=retries)
 
-    monkeypatch.setattr(commits, "carrying", first_the_other)
+    monkeypatch.setattr(commits, "transaction_properties", first_the_other)
     if where == "compact":
         compact(lake, most_small=1)
     else:
-        take_out_superseded(lake)
+        remove_superseded(lake)
     assert times
     assert everything(lake) == seen(lake) == ["a", "p"]
 
@@ -161,5 +161,5 @@ def test_a_filter_on_time_finds_rows_of_the_last_microsecond_in_files_of_other_t
     land(lake, "i1", exchanges(["a"]))
     land(lake, "i2", exchanges(["b"], last))
     optimize(uri_of(lake))
-    found = dataset(lake, "exchanges").to_table(filter=pc.field("request_at") >= last)
-    assert found.column("exchange_id").to_pylist() == ["b"]
+    table = dataset(lake, "exchanges").to_table(filter=pc.field("request_at") >= last)
+    assert table.column("exchange_id").to_pylist() == ["b"]

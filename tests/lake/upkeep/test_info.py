@@ -9,8 +9,14 @@ from tests.lake.write.test_heartbeat import fall_silent
 
 
 def test_new_lake_has_nothing(lake: Lake) -> None:
-    said = info(lake)
-    assert (said.tables, said.ingests, said.recordings, said.running, said.half_done) == ((), 0, 0, (), ())
+    lake_info = info(lake)
+    assert (lake_info.tables, lake_info.ingests, lake_info.recordings, lake_info.running, lake_info.half_done) == (
+        (),
+        0,
+        0,
+        (),
+        (),
+    )
 
 
 def test_counts_are_of_visible_rows_and_the_others_are_told(lake: Lake) -> None:
@@ -21,15 +27,20 @@ def test_counts_are_of_visible_rows_and_the_others_are_told(lake: Lake) -> None:
     half_land(lake, "i4", exchanges(["f"]))
     fall_silent(lake, begin(lake, "i5"))
     written(lake, "i6", EXCHANGES, exchanges(["g"]))
-    said = info(lake)
-    captures, found = said.tables
+    lake_info = info(lake)
+    captures, exchanges_info = lake_info.tables
     assert (captures.name, captures.rows) == ("captures", 2)
-    assert (found.name, found.rows, found.files, found.hidden_files) == ("exchanges", 5, 4, 2)
-    assert (found.first_at, found.last_at) == (NOON, NOON + days(1))
-    assert found.bytes > 0
-    assert (said.ingests, said.recordings) == (2, 2)
-    assert [one.ingest_id for one in said.half_done] == ["i3"]
-    assert said.running == (run,)
+    assert (exchanges_info.name, exchanges_info.rows, exchanges_info.files, exchanges_info.hidden_files) == (
+        "exchanges",
+        5,
+        4,
+        2,
+    )
+    assert (exchanges_info.first_at, exchanges_info.last_at) == (NOON, NOON + days(1))
+    assert exchanges_info.bytes > 0
+    assert (lake_info.ingests, lake_info.recordings) == (2, 2)
+    assert [half_done.ingest_id for half_done in lake_info.half_done] == ["i3"]
+    assert lake_info.running == (run,)
 
 
 def test_the_first_time_is_known_where_a_row_of_its_file_has_none(lake: Lake) -> None:
@@ -37,8 +48,8 @@ def test_the_first_time_is_known_where_a_row_of_its_file_has_none(lake: Lake) ->
     early = {"exchange_id": "a", "request_at": NOON - days(1)}
     alone = {"exchange_id": "b", "response_at": NOON - days(1)}
     land(lake, "i1", rows(EXCHANGES, [early, alone]), exchanges(["c"]))
-    (found,) = (table for table in info(lake).tables if table.name == EXCHANGES.name)
-    assert (found.first_at, found.last_at) == (NOON - days(1), NOON)
+    (table_info,) = (table for table in info(lake).tables if table.name == EXCHANGES.name)
+    assert (table_info.first_at, table_info.last_at) == (NOON - days(1), NOON)
 
 
 def test_merging_changes_files_and_no_rows(lake: Lake) -> None:

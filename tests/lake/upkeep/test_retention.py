@@ -12,7 +12,7 @@ from kafkascope.lake.read.visible_rows import dataset, visible_ingests
 from kafkascope.lake.tables import LakeTable
 from kafkascope.lake.upkeep import retention as module
 from kafkascope.lake.upkeep.compact import compact
-from kafkascope.lake.upkeep.retention import UNSIGNED_AGE, TakenOut, expire, half_done, vacuum
+from kafkascope.lake.upkeep.retention import UNSIGNED_AGE, RemovedRows, expire, half_done, vacuum
 from kafkascope.lake.write.commit import commit, open_table
 from kafkascope.lake.write.files import Files
 from kafkascope.lake.write.heartbeat import begin, end, running_ingests
@@ -119,11 +119,11 @@ def test_dry_run_tells_the_same_and_changes_nothing(lake: Lake) -> None:
     age(lake, old.path, days(2))
     run = fall_silent(lake, begin(lake, "i3"))
     versions = {name: open_table(lake, name).version() for name in lake.tables()}
-    told = vacuum(lake, dry_run=True)
+    out = vacuum(lake, dry_run=True)
     assert {name: open_table(lake, name).version() for name in lake.tables()} == versions
     assert old.path in on_disk(lake) and running_ingests(lake) == [run]
     done = vacuum(lake)
-    assert (told.ingests, told.taken_out, told.deleted_files) == (done.ingests, done.taken_out, done.deleted_files)
+    assert (out.ingests, out.taken_out, out.deleted_files) == (done.ingests, done.taken_out, done.deleted_files)
     assert running_ingests(lake) == []
 
 
@@ -137,15 +137,15 @@ def test_ingest_is_done_again_after_a_vacuum(lake: Lake) -> None:
 
 def test_rows_that_an_ingest_begun_anew_counts_on_are_put_back(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     half_land(lake, "i1", exchanges(["a"]))
-    real = module._take_out
+    real = module._remove_rows
 
-    def and_then_it_lands(lake: Lake, name: str, *others: object) -> TakenOut:
+    def and_then_it_lands(lake: Lake, name: str, *others: object) -> RemovedRows:
         """The same ingest has looked at the table just before, found itself there, and ends at once."""
         out = real(lake, name, *others)  # type: ignore[arg-type]
         commit(lake, CAPTURES, written(lake, "i1", CAPTURES, capture("i1")), "i1")
         return out
 
-    monkeypatch.setattr(module, "_take_out", and_then_it_lands)
+    monkeypatch.setattr(module, "_remove_rows", and_then_it_lands)
     assert vacuum(lake).ingests == ()
     assert seen(lake) == ["a"]
 
@@ -156,9 +156,9 @@ def test_ingest_that_is_begun_anew_meanwhile_keeps_what_is_there(lake: Lake, mon
     runs = []
 
     def and_then_it_begins(lake: Lake, ingest: str) -> bool:
-        said = real(lake, ingest)
+        outcome = real(lake, ingest)
         runs.append(begin(lake, ingest))
-        return said
+        return outcome
 
     monkeypatch.setattr(module, "_tell", and_then_it_begins)
     vacuum(lake)

@@ -40,11 +40,11 @@ def quarantine(lake: Lake, ingest: str, *rows: tuple[str, datetime | None], pref
     table = former("quarantine")
     files = Files(lake, ingest, prefix)
     schema = pa.schema([field for field in table.file_schema if field.name in ("detail", "at")])
-    given = pa.Table.from_pylist([{"detail": detail, "at": at} for detail, at in rows], schema=schema)
+    content = pa.Table.from_pylist([{"detail": detail, "at": at} for detail, at in rows], schema=schema)
     for field in table.file_schema:
-        if field.name not in (*given.column_names, "ingest_id"):
-            given = given.append_column(field, pa.nulls(len(given), field.type))
-    files.add(table, given.append_column("ingest_id", pa.array([ingest] * len(given), pa.string())))
+        if field.name not in (*content.column_names, "ingest_id"):
+            content = content.append_column(field, pa.nulls(len(content), field.type))
+    files.add(table, content.append_column("ingest_id", pa.array([ingest] * len(content), pa.string())))
     commit(lake, table, files.close(), f"{ingest}{prefix or ''}")
 
 

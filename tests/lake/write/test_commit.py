@@ -72,8 +72,8 @@ def test_two_processes_that_ingest_at_once_both_land(lake: Lake) -> None:
 
 def test_two_processes_with_the_same_ingest_land_once(tmp_path: Path) -> None:
     """The first commit of a table and the next, six times."""
-    said = [line.split() for line in together(SAME, [[str(tmp_path)]] * 2)]
-    assert [sorted(pair) for pair in zip(*said, strict=True)] == [["False", "True"]] * 12
+    outcomes = [line.split() for line in together(SAME, [[str(tmp_path)]] * 2)]
+    assert [sorted(pair) for pair in zip(*outcomes, strict=True)] == [["False", "True"]] * 12
     for turn in range(0, 12, 2):
         lake = open_lake(tmp_path / str(turn // 2))
         assert seen(lake, frozenset({f"i{turn}", f"i{turn + 1}"})) == sorted((str(turn), str(turn + 1)))
@@ -92,12 +92,14 @@ def test_table_is_widened_within_structs_too_and_older_rows_are_null_there(lake:
     narrow, wide = bodies("partition"), bodies("epoch", "partition", more=("extra",))
     old = [{"request_at": NOON, "topics": [{"name": "a", "partition": 1}]}]
     new = [{"request_at": NOON, "topics": [{"name": "b", "epoch": 7, "partition": 2}], "extra": 5}]
-    for ingest, table, given in (("i1", narrow, old), ("i2", wide, new), ("i3", narrow, old)):
-        assert commit(lake, table, written(lake, ingest, table, rows(table, given)), ingest)
-    found = dataset(lake, "kept_request", frozenset({"i1", "i2", "i3"})).to_table().sort_by("ingest_id").to_pylist()
+    for ingest, table, values in (("i1", narrow, old), ("i2", wide, new), ("i3", narrow, old)):
+        assert commit(lake, table, written(lake, ingest, table, rows(table, values)), ingest)
+    rows_found = (
+        dataset(lake, "kept_request", frozenset({"i1", "i2", "i3"})).to_table().sort_by("ingest_id").to_pylist()
+    )
     older = {"name": "a", "partition": 1, "epoch": None}
-    assert [row["topics"] for row in found] == [[older], [{"name": "b", "partition": 2, "epoch": 7}], [older]]
-    assert [row["extra"] for row in found] == [None, 5, None]
+    assert [row["topics"] for row in rows_found] == [[older], [{"name": "b", "partition": 2, "epoch": 7}], [older]]
+    assert [row["extra"] for row in rows_found] == [None, 5, None]
 
 
 WIDENS = """
@@ -118,9 +120,9 @@ for turn in range(4):
 def test_two_that_widen_at_once_both_have_their_columns(lake: Lake) -> None:
     together(WIDENS, [[lake.uri, "a"], [lake.uri, "b"]])
     ingests = frozenset(f"{name}{turn}" for name in "ab" for turn in range(4))
-    found = dataset(lake, "kept_request", ingests).to_table()
-    assert sorted(row[0]["name"] for row in found.column("topics").to_pylist()) == sorted(ingests)
-    fields = {field.name for field in found.schema.field("topics").type.value_type}
+    table = dataset(lake, "kept_request", ingests).to_table()
+    assert sorted(row[0]["name"] for row in table.column("topics").to_pylist()) == sorted(ingests)
+    fields = {field.name for field in table.schema.field("topics").type.value_type}
     assert fields == {"name", *(f"{name}{at}" for name in "ab" for at in range(3))}
 
 

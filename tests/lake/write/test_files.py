@@ -31,8 +31,8 @@ def test_each_day_has_its_own_file_and_every_row_is_in_its_day(lake: Lake) -> No
     midnight = datetime(2026, 11, 16, tzinfo=UTC)
     times = {"a": midnight - timedelta(microseconds=1), "b": midnight, "c": midnight + days(2), "d": NOON}
     made = written(lake, "i1", EXCHANGES, *[exchanges([name], at) for name, at in times.items()])
-    found = {file.date: sorted(read(lake, file).column("exchange_id").to_pylist()) for file in made}
-    assert found == {"2026-11-15": ["a", "d"], "2026-11-16": ["b"], "2026-11-18": ["c"]}
+    dates = {file.date: sorted(read(lake, file).column("exchange_id").to_pylist()) for file in made}
+    assert dates == {"2026-11-15": ["a", "d"], "2026-11-16": ["b"], "2026-11-18": ["c"]}
     assert {file.path for file in made} == on_disk(lake)
     for file in made:
         assert file.path.startswith(f"date={file.date}/ingest-i1-") and ingest_of(file.path) == "i1"
@@ -40,8 +40,8 @@ def test_each_day_has_its_own_file_and_every_row_is_in_its_day(lake: Lake) -> No
 
 
 def test_row_without_a_time_goes_by_the_other_time_or_to_the_day_of_none(lake: Lake) -> None:
-    given: list[dict[str, Any]] = [{"exchange_id": "answer", "response_at": NOON}, {"exchange_id": "none"}]
-    made = written(lake, "i1", EXCHANGES, rows(EXCHANGES, given))
+    values: list[dict[str, Any]] = [{"exchange_id": "answer", "response_at": NOON}, {"exchange_id": "none"}]
+    made = written(lake, "i1", EXCHANGES, rows(EXCHANGES, values))
     assert {file.date: read(lake, file).column("exchange_id").to_pylist() for file in made} == {
         "1970-01-01": ["none"],
         "2026-11-15": ["answer"],
@@ -52,10 +52,10 @@ def test_row_without_a_time_goes_by_the_other_time_or_to_the_day_of_none(lake: L
 
 @pytest.mark.parametrize("us", [2**62, -(2**62), 253402300800000000])
 def test_time_that_no_calendar_has_costs_no_row(lake: Lake, us: int) -> None:
-    given = rows(EXCHANGES, [{"exchange_id": "far"}, {"exchange_id": "near"}])
+    table_given = rows(EXCHANGES, [{"exchange_id": "far"}, {"exchange_id": "near"}])
     at = pa.array([us, 1_763_208_000_000_000], pa.int64()).cast(EXCHANGES.schema.field("request_at").type)
-    given = given.set_column(given.schema.get_field_index("request_at"), "request_at", at)
-    made = written(lake, "i1", EXCHANGES, given)
+    moved = table_given.set_column(table_given.schema.get_field_index("request_at"), "request_at", at)
+    made = written(lake, "i1", EXCHANGES, moved)
     assert {file.date for file in made} == {"1970-01-01", "2025-11-15"}
     assert sum(file.rows for file in made) == 2
 
@@ -80,11 +80,11 @@ def test_rows_in_the_order_of_a_recording_stay_in_it(lake: Lake) -> None:
 def test_statistics_hold_every_time_of_the_file(lake: Lake) -> None:
     low, high = NOON + timedelta(microseconds=1_999), NOON + timedelta(microseconds=9_001)
     (file,) = written(lake, "i1", EXCHANGES, exchanges(["a"], high), exchanges(["b"], low))
-    said = json.loads(file.stats)
-    assert said["numRecords"] == 2
-    found = [datetime.fromisoformat(said[side]["request_at"]) for side in ("minValues", "maxValues")]
-    assert found[0] <= low < high <= found[1]
-    assert found[1] - found[0] < timedelta(milliseconds=10)
+    statistics = json.loads(file.stats)
+    assert statistics["numRecords"] == 2
+    bounds = [datetime.fromisoformat(statistics[side]["request_at"]) for side in ("minValues", "maxValues")]
+    assert bounds[0] <= low < high <= bounds[1]
+    assert bounds[1] - bounds[0] < timedelta(milliseconds=10)
 
 
 def test_every_row_carries_its_ingest_and_keeps_one_it_has(lake: Lake) -> None:
@@ -101,8 +101,8 @@ def test_no_rows_make_no_file(lake: Lake) -> None:
 
 
 def test_columns_come_in_any_order(lake: Lake) -> None:
-    given = exchanges(["a"])
-    (file,) = written(lake, "i1", EXCHANGES, given.select(given.column_names[::-1]))
+    values = exchanges(["a"])
+    (file,) = written(lake, "i1", EXCHANGES, values.select(values.column_names[::-1]))
     assert read(lake, file).schema.equals(EXCHANGES.file_schema)
 
 
@@ -115,8 +115,8 @@ def test_many_days_and_tables_keep_few_files_open_and_lose_nothing(lake: Lake, m
             files.add(EXCHANGES, exchanges([f"{turn}-{day}-{at}" for at in range(4)], NOON + days(day)))
             assert len(files._open) <= 3
     made = files.close()
-    found = sorted(name for file in made for name in read(lake, file).column("exchange_id").to_pylist())
-    assert found == sorted(f"{turn}-{day}-{at}" for turn in range(3) for day in range(8) for at in range(4))
+    names = sorted(name for file in made for name in read(lake, file).column("exchange_id").to_pylist())
+    assert names == sorted(f"{turn}-{day}-{at}" for turn in range(3) for day in range(8) for at in range(4))
     assert len({file.path for file in made}) == len(made) == 24
     assert all(file.size == Path(file.place(lake).path).stat().st_size for file in made)
 
@@ -128,7 +128,7 @@ def test_what_waits_is_bounded(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> N
     for _ in range(40):
         for table in tables:
             files.add(table, rows(table, [{table.time or "": NOON}] * 20))
-            assert sum(one.size for one in files._waiting.values()) == files._size <= 50_000
+            assert sum(waiting.size for waiting in files._waiting.values()) == files._size <= 50_000
     assert sum(file.rows for file in files.close()) == 40 * 20 * 3
 
 
@@ -145,7 +145,9 @@ def test_a_file_ends_before_its_footer_is_large(lake: Lake, monkeypatch: pytest.
     monkeypatch.setattr(module, "_MOST_GROUPS", 2)
     made = written(lake, "i1", EXCHANGES, *[exchanges([str(at)]) for at in range(45)])
     assert [file.rows for file in made] == [20, 20, 5]
-    assert [int(one) for file in made for one in read(lake, file).column("exchange_id").to_pylist()] == [*range(45)]
+    assert [int(number) for file in made for number in read(lake, file).column("exchange_id").to_pylist()] == [
+        *range(45)
+    ]
 
 
 def test_abort_leaves_no_file(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,7 +185,7 @@ def test_files_of_a_mart_have_its_prefix(lake: Lake) -> None:
     table = LakeTable("latency", pa.schema([("minute", EXCHANGES.schema.field("request_at").type), ("api", pa.string()),
                                             ("ingest_id", pa.string()), ("date", pa.date32())]), "minute")  # fmt: skip
     files = Files(lake, "", "mart-1")
-    given: dict[str, Any] = {"minute": [NOON], "api": ["Fetch"]}
-    files.add(table, pa.table(given, schema=pa.schema([table.schema.field("minute"), table.schema.field("api")])))
+    values: dict[str, Any] = {"minute": [NOON], "api": ["Fetch"]}
+    files.add(table, pa.table(values, schema=pa.schema([table.schema.field("minute"), table.schema.field("api")])))
     (file,) = files.close()
     assert file.path.startswith("date=2026-11-15/mart-1-")

@@ -34,10 +34,10 @@ def fall_silent(lake: Lake, run: Running) -> Running:
 def test_sign_says_who_runs_since_when(lake: Lake) -> None:
     before = datetime.now(UTC)
     run = begin(lake, "i1")
-    (found,) = running_ingests(lake)
-    assert found == run
-    assert before <= found.started <= found.beat <= datetime.now(UTC)
-    assert found.host and found.user and found.pid
+    (runs,) = running_ingests(lake)
+    assert runs == run
+    assert before <= runs.started <= runs.beat <= datetime.now(UTC)
+    assert runs.host and runs.user and runs.pid
     assert alive_ingests(lake) == {"i1"}
     end(lake, run)
     assert running_ingests(lake) == []
@@ -53,12 +53,12 @@ def test_beat_renews_it(lake: Lake) -> None:
 
 
 def test_two_runs_of_one_ingest_have_a_sign_each(lake: Lake) -> None:
-    one, other = begin(lake, "i1"), begin(lake, "i1")
-    end(lake, one)
+    first, other = begin(lake, "i1"), begin(lake, "i1")
+    end(lake, first)
     assert alive_ingests(lake) == {"i1"}
     beat(lake, other)
     with pytest.raises(InputError, match="gave it up"):
-        beat(lake, one)
+        beat(lake, first)
 
 
 def test_name_with_a_dash_is_refused(lake: Lake) -> None:

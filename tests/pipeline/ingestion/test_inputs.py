@@ -16,7 +16,7 @@ from kafkascope.pipeline.ingestion.survey import BAD_FILE, survey_file
 
 
 def names(*uris: str | Path) -> list[str]:
-    return [os.path.basename(one.uri) for one in find_inputs(uris)]
+    return [os.path.basename(file.uri) for file in find_inputs(uris)]
 
 
 def lake_with_a_file(folder: Path) -> Path:
@@ -43,18 +43,18 @@ def test_a_lake_itself_is_refused(tmp_path: Path) -> None:
 
 
 def test_links_in_circles_end_and_a_file_is_found_once(tmp_path: Path) -> None:
-    asked, elsewhere = tmp_path / "asked", tmp_path / "elsewhere"
-    below = asked / "a" / "b"
+    chosen, elsewhere = tmp_path / "asked", tmp_path / "elsewhere"
+    below = chosen / "a" / "b"
     below.mkdir(parents=True)
     (below / "x.pcap").write_bytes(b"x")
     elsewhere.mkdir()
     (elsewhere / "y.pcap").write_bytes(b"y")
-    for folder in (asked, asked / "a", below):
-        for name, to in (("one", asked), ("two", ".."), ("three", "."), ("itself", "itself"), ("out", elsewhere)):
+    for folder in (chosen, chosen / "a", below):
+        for name, to in (("one", chosen), ("two", ".."), ("three", "."), ("itself", "itself"), ("out", elsewhere)):
             (folder / name).symlink_to(to)
     # Without a bound each circle goes around forty times, and each time through all the others.
-    assert sorted(names(asked)) == ["x.pcap", "y.pcap"]
-    assert names(f"{asked}/a/b/*.pcap") == ["x.pcap"]
+    assert sorted(names(chosen)) == ["x.pcap", "y.pcap"]
+    assert names(f"{chosen}/a/b/*.pcap") == ["x.pcap"]
 
 
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
@@ -69,9 +69,9 @@ def test_a_parquet_file_without_frames_is_no_recording(tmp_path: Path) -> None:
     other = tmp_path / "other.parquet"
     pq.write_table(pa.table({"message": ["a"], "api_version": [1], "bytes": [7]}), other)
     assert not is_frames(place_of(other))
-    (found,) = find_inputs([other])
-    said = survey_file(found, sample=0)
-    assert said.kind == BAD_FILE and said.error
+    (input_file,) = find_inputs([other])
+    surveyed = survey_file(input_file, sample=0)
+    assert surveyed.kind == BAD_FILE and surveyed.error
 
 
 def test_a_uri_of_a_file_is_decoded(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from kafkascope.pipeline.ingestion.progress import IngestProgress, place_for, wa
 
 
 @pytest.mark.parametrize(
-    ("said", "shares", "heard"),
+    ("counters", "shares", "heard"),
     [
         ([], [], (0, 0, 0)),
         ([(600, 7, 3)], [1], (600, 7, 3)),
@@ -25,7 +25,7 @@ from kafkascope.pipeline.ingestion.progress import IngestProgress, place_for, wa
     ],
 )
 def test_tasks_are_summed_up(
-    said: list[tuple[int, int, int] | None],
+    counters: list[tuple[int, int, int] | None],
     shares: list[int],
     heard: tuple[int, int, int],
     tmp_path: Path,
@@ -34,17 +34,17 @@ def test_tasks_are_summed_up(
     monkeypatch.setattr(progress, "LOCAL_SECONDS", 0.01)
     lake = make_lake(tmp_path / "lake")
     begin(lake, "0123456789")
-    for task, step in enumerate(said):
+    for task, step in enumerate(counters):
         if step is not None:
             write_progress(lake, "0123456789", task, *step)
     steps: list[IngestProgress] = []
-    there = Event()
+    ended = Event()
 
     def hear(step: IngestProgress) -> None:
         steps.append(step)
-        there.set()
+        ended.set()
 
     with watch_progress(lake, "0123456789", shares, IngestProgress(1, 1_000), hear):
-        assert there.wait(60)
+        assert ended.wait(60)
     assert steps[-1] == IngestProgress(1, 1_000, *heard)
-    assert not any(place_for(lake, "0123456789", task).exists() for task in range(len(said)))
+    assert not any(place_for(lake, "0123456789", task).exists() for task in range(len(counters)))

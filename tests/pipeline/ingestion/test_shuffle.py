@@ -54,12 +54,16 @@ def test_buckets_come_apart_with_their_notes_first(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[: 24 + 100 * 56])
     rows = [*segment_rows(str(path), 0, 0, 3, lambda ends: ends.address_b[-1] % 3), note_row(1, -1, "")]
     table = pa.Table.from_batches(rows).sort_by([(name, "ascending") for name in ORDER]).combine_chunks()
-    found = {bucket: pa.Table.from_batches(list(some)) for bucket, some in by_bucket(iter(table.to_batches()))}
-    assert {bucket: some.column("chunk").to_pylist() for bucket, some in found.items()} == {
+    received = {bucket: pa.Table.from_batches(list(some)) for bucket, some in by_bucket(iter(table.to_batches()))}
+    assert {bucket: some.column("chunk").to_pylist() for bucket, some in received.items()} == {
         0: [-1, 0],
         1: [-1, 0],
         2: [0],
     }
-    packed = [one for some in found.values() for one in some.column("segments") if one.is_valid]
-    packets = [pa.ipc.open_stream(one.as_buffer()).read_all().column("packet").to_pylist() for one in packed]
+    packed = [
+        packed_rows for some in received.values() for packed_rows in some.column("segments") if packed_rows.is_valid
+    ]
+    packets = [
+        pa.ipc.open_stream(packed_row.as_buffer()).read_all().column("packet").to_pylist() for packed_row in packed
+    ]
     assert packets == [list(range(first, 100, 3)) for first in range(3)]

@@ -16,10 +16,10 @@ LENGTHS = [0, 1, 999, 1_000, SECOND, 61 * SECOND, 86_400 * SECOND, 400 * 86_400 
 @pytest.mark.parametrize("length", LENGTHS)
 def test_steps_are_at_most_so_many_and_hold_both_ends(length: int, most: int) -> None:
     for start in random.Random(length).sample(range(NOON, NOON + 10 * MINUTE), 20):
-        found = buckets_of(start, start + length, most)
-        assert 1 <= found.count <= most
-        assert found.first_at <= start and start + length < found.last_at
-        assert found.first_at % found.step_us == 0
+        buckets = buckets_of(start, start + length, most)
+        assert 1 <= buckets.count <= most
+        assert buckets.first_at <= start and start + length < buckets.last_at
+        assert buckets.first_at % buckets.step_us == 0
 
 
 def test_ticks_stand_at_round_times_of_utc() -> None:

@@ -99,7 +99,9 @@ def tree(text: str) -> Tree:
 def test_every_tag_is_closed_and_every_id_is_its_own(tree: Tree) -> None:
     ids = [attributes["id"] for _, attributes in tree.tags if "id" in attributes]
     assert len(ids) == len(set(ids))
-    references = [link["href"] for link in tree.all("a")] + [f"#{one['aria-labelledby']}" for one in labelled(tree)]
+    references = [link["href"] for link in tree.all("a")] + [
+        f"#{element['aria-labelledby']}" for element in labelled(tree)
+    ]
     assert {str(target)[1:] for target in references} <= set(ids)
 
 
@@ -114,7 +116,9 @@ def test_it_names_no_other_place(text: str, tree: Tree) -> None:
 
 
 def test_only_its_own_style_and_script_may_run(text: str, tree: Tree) -> None:
-    (policy,) = [one["content"] for one in tree.all("meta") if one.get("http-equiv") == "Content-Security-Policy"]
+    (policy,) = [
+        element["content"] for element in tree.all("meta") if element.get("http-equiv") == "Content-Security-Policy"
+    ]
     assert policy is not None and policy.startswith("default-src 'none'; ") and "unsafe" not in policy
     for tag in ("style", "script"):
         (content,) = re.findall(rf"<{tag}>(.*?)</{tag}>", text, re.DOTALL)
@@ -126,7 +130,7 @@ def test_only_its_own_style_and_script_may_run(text: str, tree: Tree) -> None:
 def test_headings_step_down_one_at_a_time(tree: Tree) -> None:
     levels = [int(tag[1]) for tag, _ in tree.tags if re.fullmatch(r"h[1-6]", tag)]
     assert levels[0] == 1 and levels.count(1) == 1
-    assert all(later - one <= 1 for one, later in pairwise(levels))
+    assert all(later - earlier <= 1 for earlier, later in pairwise(levels))
 
 
 def test_the_parts_come_in_order_with_the_verdict_first(text: str) -> None:
@@ -135,16 +139,18 @@ def test_the_parts_come_in_order_with_the_verdict_first(text: str) -> None:
 
 
 def test_every_picture_is_told_in_words_and_as_a_table(text: str, tree: Tree) -> None:
-    pictures = [one for one in tree.all("svg") if one.get("role") == "img"]
-    assert all(one["aria-label"] for one in pictures)
-    assert all(one.get("aria-hidden") == "true" for one in tree.all("svg") if one not in pictures)
+    pictures = [element for element in tree.all("svg") if element.get("role") == "img"]
+    assert all(picture["aria-label"] for picture in pictures)
+    assert all(element.get("aria-hidden") == "true" for element in tree.all("svg") if element not in pictures)
     for figure in re.findall(r"<figure.*?</figure>", text, re.DOTALL):
         assert figure.count('role="img"') == 1 and "<table" in figure.split("<details")[1]
 
 
 def test_what_scrolls_can_be_reached_by_keyboard_and_has_a_name(tree: Tree) -> None:
-    scrolling = [one for one in tree.all("div") if one.get("class") == "scroll"]
-    assert all(one["tabindex"] == "0" and one["role"] == "region" and one["aria-label"] for one in scrolling)
+    scrolling = [element for element in tree.all("div") if element.get("class") == "scroll"]
+    assert all(
+        element["tabindex"] == "0" and element["role"] == "region" and element["aria-label"] for element in scrolling
+    )
 
 
 def test_tables_have_captions_and_heads(text: str) -> None:
@@ -181,8 +187,8 @@ def test_no_content_of_a_record_is_in_it() -> None:
 
     contents = set(re.findall(rb"producer-[\w-]+ says \d+|key-\d+", capture("share")))
     assert len(contents) > 20
-    told = page(report("share")) + text_of(report_json(report("share")))
-    assert not [content for content in contents if content.decode() in told]
+    text = page(report("share")) + text_of(report_json(report("share")))
+    assert not [content for content in contents if content.decode() in text]
 
 
 def test_the_incident_can_be_read_off_the_page() -> None:
@@ -225,5 +231,5 @@ def test_figures_carry_their_units(name: str, value: Any, words: str) -> None:
 
 
 def test_two_figures_of_one_name_are_told_apart() -> None:
-    told = ShownFinding("", "info", "", "", None, None, "", {"lag": 12, "lag_ms": 4900, "fetch_age_ms": 5}, "", (), 0)
-    assert figures_of(told) == [("lag", "12"), ("lag time", "4.9 s"), ("fetch age", "5 ms")]
+    shown = ShownFinding("", "info", "", "", None, None, "", {"lag": 12, "lag_ms": 4900, "fetch_age_ms": 5}, "", (), 0)
+    assert figures_of(shown) == [("lag", "12"), ("lag time", "4.9 s"), ("fetch age", "5 ms")]

@@ -12,10 +12,16 @@ from tests.report.build import MINUTE, NOON, NOW, Row, incident, lake_of, put, r
 def test_calls_are_those_of_the_recorded_clients(tmp_path: Path) -> None:
     marts = incident("clients")
     apis = report_of(tmp_path / "lake", **marts).apis
-    assert sum(one.calls for one in apis.latency) == len(marts["api_latency"])
-    assert sum(one.calls for one in apis.errors) == len(marts["api_errors"])
-    assert {one.api for one in apis.latency if one.long_poll} == {"Fetch", "JoinGroup", "SyncGroup"}
-    assert [one.long_poll for one in apis.latency] == sorted(one.long_poll for one in apis.latency)
+    assert sum(api_latency.calls for api_latency in apis.latency) == len(marts["api_latency"])
+    assert sum(error.calls for error in apis.errors) == len(marts["api_errors"])
+    assert {api_latency.api for api_latency in apis.latency if api_latency.long_poll} == {
+        "Fetch",
+        "JoinGroup",
+        "SyncGroup",
+    }
+    assert [api_latency.long_poll for api_latency in apis.latency] == sorted(
+        api_latency.long_poll for api_latency in apis.latency
+    )
 
 
 def test_minutes_and_brokers_are_summed_and_the_worst_told(tmp_path: Path) -> None:
@@ -26,9 +32,14 @@ def test_minutes_and_brokers_are_summed_and_the_worst_told(tmp_path: Path) -> No
         ),
         latency(broker_address="b:2", calls=1, p50_us=None, unanswered=1),
     ]
-    (one,) = report_of(tmp_path / "lake", api_latency=rows).apis.latency
-    assert (one.calls, one.errors, one.unanswered) == (5, 2, 1)
-    assert (one.p50_us, one.p99_us, one.max_us, one.slowest_exchange_id) == (400, 900, 1000, "b")
+    (api_latency,) = report_of(tmp_path / "lake", api_latency=rows).apis.latency
+    assert (api_latency.calls, api_latency.errors, api_latency.unanswered) == (5, 2, 1)
+    assert (api_latency.p50_us, api_latency.p99_us, api_latency.max_us, api_latency.slowest_exchange_id) == (
+        400,
+        900,
+        1000,
+        "b",
+    )
 
 
 def test_between_takes_whole_minutes(tmp_path: Path) -> None:
@@ -44,9 +55,9 @@ def test_an_error_names_its_first_exchange_and_the_clients_that_got_it_most(tmp_
         | {"calls": at + 1, "first_at": NOON + 9 - at, "last_at": NOON + 9, "first_exchange_id": f"x{at}"}
         for at in range(5)
     ]
-    (one,) = report_of(tmp_path / "lake", api_errors=rows).apis.errors
-    assert (one.calls, one.first_exchange_id) == (15, "x4")
-    assert one.clients == ["c4", "c3", "c2"] and one.clients_left_out == 5 - MOST_CLIENTS
+    (error,) = report_of(tmp_path / "lake", api_errors=rows).apis.errors
+    assert (error.calls, error.first_exchange_id) == (15, "x4")
+    assert error.clients == ["c4", "c3", "c2"] and error.clients_left_out == 5 - MOST_CLIENTS
 
 
 def test_throttling_is_summed_by_client_and_api(tmp_path: Path) -> None:
@@ -55,8 +66,13 @@ def test_throttling_is_summed_by_client_and_api(tmp_path: Path) -> None:
         | {"throttle_ms": 100 * at, "max_throttle_ms": 50 * at, "longest_exchange_id": f"x{at}"}
         for at in (1, 2)
     ]
-    (one,) = report_of(tmp_path / "lake", throttling=rows).apis.throttling
-    assert (one.calls, one.throttle_ms, one.max_throttle_ms, one.longest_exchange_id) == (20, 300, 100, "x2")
+    (throttled,) = report_of(tmp_path / "lake", throttling=rows).apis.throttling
+    assert (throttled.calls, throttled.throttle_ms, throttled.max_throttle_ms, throttled.longest_exchange_id) == (
+        20,
+        300,
+        100,
+        "x2",
+    )
 
 
 def test_software_is_ready_where_the_newest_release_serves_all_that_it_says(tmp_path: Path) -> None:
@@ -73,23 +89,25 @@ def test_software_is_ready_where_the_newest_release_serves_all_that_it_says(tmp_
 
 
 def test_losses_encryption_and_quarantine_are_summed(tmp_path: Path) -> None:
-    told = {"lost_bytes": 20, "lost_places": 2, "tls_bytes": 30, "tcp_bytes": 100, "quarantined": 3, "first_at": NOON}
-    lake = lake_of(tmp_path / "lake", {"api_latency": [latency()]}, **told)
+    values = {"lost_bytes": 20, "lost_places": 2, "tls_bytes": 30, "tcp_bytes": 100, "quarantined": 3, "first_at": NOON}
+    lake = lake_of(tmp_path / "lake", {"api_latency": [latency()]}, **values)
     put(lake, "connections", [{"connection_id": str(at), "protocol": "tls", "client_bytes": 15} for at in range(2)])
     row = {"recorded_at": NOON, "kind": "body", "message": "FetchResponse", "api_version": 17, "bytes": 7}
     put(lake, "quarantine", [row | {"detail": "count 9 needs 9 bytes, 1 left"}] * 3)
     unread = build(lake, Scope(), NOW).unread
     assert (unread.total.lost_bytes, unread.total.tls_bytes, unread.total.quarantined) == (20, 30, 3)
-    assert [(one.protocol, one.connections, one.bytes) for one in unread.protocols] == [("tls", 2, 30)]
-    assert [(one.rows, one.bytes, one.detail) for one in unread.quarantine] == [
+    assert [(protocol.protocol, protocol.connections, protocol.bytes) for protocol in unread.protocols] == [
+        ("tls", 2, 30)
+    ]
+    assert [(quarantined.rows, quarantined.bytes, quarantined.detail) for quarantined in unread.quarantine] == [
         (3, 21, "count 9 needs 9 bytes, 1 left")
     ]
 
 
-def latency(**told: Any) -> Row:
-    return {"minute_at": NOON, "api": "Metadata", "broker_address": "b:1", "long_poll": False, "calls": 1} | told
+def latency(**values: Any) -> Row:
+    return {"minute_at": NOON, "api": "Metadata", "broker_address": "b:1", "long_poll": False, "calls": 1} | values
 
 
-def version(**told: Any) -> Row:
+def version(**values: Any) -> Row:
     row = {"client_id": "c", "api_key": 1, "calls": 1, "first_release": "0.9", "last_release": None}
-    return row | {"in_newest_release": True, "first_at": NOON, "last_at": NOON} | told
+    return row | {"in_newest_release": True, "first_at": NOON, "last_at": NOON} | values

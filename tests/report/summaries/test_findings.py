@@ -15,9 +15,9 @@ from tests.report.build import ALL, MINUTE, NOON, NOW, SECOND, delivery, finding
 
 def test_the_worst_come_first_and_make_the_verdict(tmp_path: Path) -> None:
     rows = [finding("info"), finding("critical", summary="The worst."), finding("warning")]
-    found = report_of(tmp_path / "lake", findings=rows).findings
-    assert [one.severity for one in found.shown] == ["critical", "warning", "info"]
-    verdict = found.verdict
+    shown = report_of(tmp_path / "lake", findings=rows).findings
+    assert [worst.severity for worst in shown.shown] == ["critical", "warning", "info"]
+    verdict = shown.verdict
     assert (verdict.state, verdict.critical, verdict.warning, verdict.info) == ("critical", 1, 1, 1)
     assert verdict.sentence.endswith("The worst.")
 
@@ -28,9 +28,9 @@ def test_without_findings_all_is_healthy(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("marts", [{"findings": []}, {"findings": [], "share_deliveries": [delivery()]}])
 def test_a_lake_without_an_exchange_is_not_called_healthy(tmp_path: Path, marts: dict[str, Any]) -> None:
-    found = report_of(tmp_path / "lake", exchanges=[], **marts)
-    assert (found.findings.verdict.state, found.exchanges) == ("unknown", 0)
-    assert "No exchange is recorded: " in found.findings.verdict.sentence
+    result = report_of(tmp_path / "lake", exchanges=[], **marts)
+    assert (result.findings.verdict.state, result.exchanges) == ("unknown", 0)
+    assert "No exchange is recorded: " in result.findings.verdict.sentence
 
 
 def test_a_time_without_an_exchange_is_not_called_healthy(tmp_path: Path) -> None:
@@ -39,15 +39,15 @@ def test_a_time_without_an_exchange_is_not_called_healthy(tmp_path: Path) -> Non
     exchanges = [{"exchange_id": f"{at}", "request_at": at, "response_at": NOON + 9 * SECOND} for at in times]
     lake = lake_of(tmp_path / "lake", {"findings": [finding()], "exchanges": exchanges})
 
-    def told(since: int, until: int | None) -> tuple[str, int]:
-        found = build(lake, Scope((), since, until), NOW)
-        return found.findings.verdict.state, found.exchanges
+    def verdict_of(since: int, until: int | None) -> tuple[str, int]:
+        made = build(lake, Scope((), since, until), NOW)
+        return made.findings.verdict.state, made.exchanges
 
-    assert told(NOON, NOON + SECOND) == ("attention", 1)
-    assert told(NOON, None) == ("attention", 3)
-    assert told(NOON + 9 * SECOND, None) == ("healthy", 1)
-    assert told(NOON + 2 * SECOND, NOON + 9 * SECOND) == ("unknown", 0)
-    assert told(NOON + MINUTE, None) == ("unknown", 0)
+    assert verdict_of(NOON, NOON + SECOND) == ("attention", 1)
+    assert verdict_of(NOON, None) == ("attention", 3)
+    assert verdict_of(NOON + 9 * SECOND, None) == ("healthy", 1)
+    assert verdict_of(NOON + 2 * SECOND, NOON + 9 * SECOND) == ("unknown", 0)
+    assert verdict_of(NOON + MINUTE, None) == ("unknown", 0)
 
 
 def test_a_lake_whose_findings_were_not_made_is_not_called_healthy(tmp_path: Path) -> None:
@@ -56,8 +56,12 @@ def test_a_lake_whose_findings_were_not_made_is_not_called_healthy(tmp_path: Pat
 
 
 def test_counts_are_of_all_though_few_are_shown(tmp_path: Path) -> None:
-    found = report_of(tmp_path / "lake", findings=[finding()] * (MOST_FINDINGS + 7)).findings
-    assert (len(found.shown), found.left_out, found.verdict.warning) == (MOST_FINDINGS, 7, MOST_FINDINGS + 7)
+    findings_shown = report_of(tmp_path / "lake", findings=[finding()] * (MOST_FINDINGS + 7)).findings
+    assert (len(findings_shown.shown), findings_shown.left_out, findings_shown.verdict.warning) == (
+        MOST_FINDINGS,
+        7,
+        MOST_FINDINGS + 7,
+    )
 
 
 def test_a_proof_names_its_recording(tmp_path: Path) -> None:
@@ -70,8 +74,8 @@ def test_a_proof_names_its_recording(tmp_path: Path) -> None:
 
 
 def test_many_proofs_are_counted(tmp_path: Path) -> None:
-    (one,) = report_of(tmp_path / "lake", findings=[finding(evidence=["ab"] * 12)]).findings.shown
-    assert (len(one.evidence), one.evidence_left_out) == (MOST_PROOFS, 12 - MOST_PROOFS)
+    (shown,) = report_of(tmp_path / "lake", findings=[finding(evidence=["ab"] * 12)]).findings.shown
+    assert (len(shown.evidence), shown.evidence_left_out) == (MOST_PROOFS, 12 - MOST_PROOFS)
 
 
 def test_brackets_of_a_group_are_no_pattern() -> None:
@@ -88,36 +92,36 @@ def test_group_keeps_findings_of_the_group_and_of_no_group(tmp_path: Path) -> No
     ]
     groups = [delivery(group_id=name) for name in ("a", "ab", "a/b")]
     lake = lake_of(tmp_path / "lake", {"findings": rows, "share_deliveries": groups})
-    told = {"a": ["a", "a/m-1"], "ab": ["ab/m-1"], "a/b": ["a/b/m-1"]}
-    for group, subjects in told.items():
-        found = build(lake, Scope((group,)), NOW).findings
-        assert sorted(one.subject for one in found.shown) == [*subjects, "node 1"]
+    subjects_of = {"a": ["a", "a/m-1"], "ab": ["ab/m-1"], "a/b": ["a/b/m-1"]}
+    for group, subjects in subjects_of.items():
+        chosen = build(lake, Scope((group,)), NOW).findings
+        assert sorted(finding_shown.subject for finding_shown in chosen.shown) == [*subjects, "node 1"]
 
 
 def test_between_keeps_what_reaches_into_it(tmp_path: Path) -> None:
     rows = [finding(subject=str(at), from_at=NOON + at * MINUTE, to_at=NOON + (at + 2) * MINUTE) for at in range(6)]
     lake = lake_of(tmp_path / "lake", {"findings": rows})
-    found = build(lake, Scope(since=NOON + 3 * MINUTE, until=NOON + 4 * MINUTE), NOW).findings
-    assert [one.subject for one in found.shown] == ["1", "2", "3"]
+    chosen = build(lake, Scope(since=NOON + 3 * MINUTE, until=NOON + 4 * MINUTE), NOW).findings
+    assert [finding_shown.subject for finding_shown in chosen.shown] == ["1", "2", "3"]
 
 
 def test_figures_that_are_no_json_are_left_out(tmp_path: Path) -> None:
-    (one,) = report_of(tmp_path / "lake", findings=[finding(figures="{oops")]).findings.shown
-    assert one.figures == {}
+    (shown,) = report_of(tmp_path / "lake", findings=[finding(figures="{oops")]).findings.shown
+    assert shown.figures == {}
 
 
 def test_patterns_choose_groups_and_an_unknown_one_names_those_there_are(tmp_path: Path) -> None:
     lake = lake_of(
         tmp_path / "lake", {"share_deliveries": [delivery(group_id=name) for name in ("pay-1", "pay-2", "x")]}
     )
-    assert [one.group_id for one in build(lake, Scope(("pay-*",)), NOW).share.shown] == ["pay-1", "pay-2"]
+    assert [group.group_id for group in build(lake, Scope(("pay-*",)), NOW).share.shown] == ["pay-1", "pay-2"]
     with pytest.raises(UsageError, match="is called y; there are pay-1, pay-2, x"):
         build(lake, Scope(("y",)), NOW)
 
 
 def test_a_group_whose_name_is_a_pattern_can_be_asked_for(tmp_path: Path) -> None:
     lake = lake_of(tmp_path / "lake", {"share_deliveries": [delivery(group_id="a[1]")]})
-    assert [one.group_id for one in build(lake, Scope(("a[1]",)), NOW).share.shown] == ["a[1]"]
+    assert [group.group_id for group in build(lake, Scope(("a[1]",)), NOW).share.shown] == ["a[1]"]
 
 
 def test_a_lake_without_marts_says_what_makes_them(tmp_path: Path) -> None:

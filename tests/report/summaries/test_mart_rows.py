@@ -20,15 +20,15 @@ from tests.report.build import incident, lake_of, plain
 def old(tmp_path: Path) -> Lake:
     """Its marts know no cluster ids."""
     marts = incident("quorum")
-    kept = {name: given for name, given in marts.items() if not name.startswith("quorum_")}
+    kept = {name: rows for name, rows in marts.items() if not name.startswith("quorum_")}
     lake = lake_of(tmp_path / "lake", kept)
     for name in ("quorum_replicas", "quorum_events"):
         known = MARTS[name].schema
         schema = known.remove(known.get_field_index("cluster_id"))
-        given = [{field: value for field, value in plain(row).items() if field in schema.names} for row in marts[name]]
+        values = [{field: value for field, value in plain(row).items() if field in schema.names} for row in marts[name]]
         files = Files(lake, "5d1f", "mart")
         table = LakeTable(name, schema, None)
-        files.add(table, pa.Table.from_pylist(given, schema=schema))
+        files.add(table, pa.Table.from_pylist(values, schema=schema))
         replace(lake, table, files.close())
     return lake
 

@@ -32,7 +32,7 @@ def test_the_worst_of_each_step_is_kept(tmp_path: Path) -> None:
         assert replica.worst_behind_ms == most == max(value for value in replica.behind_ms if value is not None)
         last = max(rows, key=lambda row: row.observed_at)
         assert (replica.last_lag, replica.role) == (last.lag, last.role)
-    assert {one.replica_id: one.role for one in quorum.replicas} == {
+    assert {replica_shown.replica_id: replica_shown.role for replica_shown in quorum.replicas} == {
         1: "follower",
         2: "follower",
         3: "leader",
@@ -61,7 +61,7 @@ def test_long_histories_and_many_replicas_are_bounded(tmp_path: Path) -> None:
     (quorum,) = report_of(tmp_path / "lake", quorum_replicas=rows).quorums.shown
     assert quorum.buckets.count <= MOST_BUCKETS
     # those with the least lag are left out
-    assert [one.replica_id for one in quorum.replicas] == list(range(4, MOST_REPLICAS + 4))
+    assert [replica_shown.replica_id for replica_shown in quorum.replicas] == list(range(4, MOST_REPLICAS + 4))
     assert quorum.replicas_left_out == 4
     assert quorum.replicas[0].lag[-1] == 999
 
@@ -81,31 +81,31 @@ def test_clusters_in_one_lake_are_told_apart(tmp_path: Path) -> None:
         replica(leader_epoch=9),
     ]
     elected = [{"occurred_at": NOON + SECOND, "kind": "elected", "epoch": 4, "node_id": 3, "cluster_id": "two"}]
-    found = report_of(tmp_path / "lake", quorum_replicas=replicas, quorum_events=elected).quorums
-    assert [one.cluster_id for one in found.shown] == ["two", "one", None] and not found.left_out
-    led = [[(band.leader_id, band.epoch) for band in one.bands] for one in found.shown]
+    quorums = report_of(tmp_path / "lake", quorum_replicas=replicas, quorum_events=elected).quorums
+    assert [quorum.cluster_id for quorum in quorums.shown] == ["two", "one", None] and not quorums.left_out
+    led = [[(band.leader_id, band.epoch) for band in quorum.bands] for quorum in quorums.shown]
     assert led == [[(2, 3), (3, 4)], [(1, 3)], [(1, 9)]]
-    assert [[other.replica_id for other in one.replicas] for one in found.shown] == [[1], [2], [2]]
-    assert [len(one.events) for one in found.shown] == [1, 0, 0]
+    assert [[other.replica_id for other in quorum.replicas] for quorum in quorums.shown] == [[1], [2], [2]]
+    assert [len(quorum.events) for quorum in quorums.shown] == [1, 0, 0]
 
 
 def test_of_many_clusters_those_in_trouble_are_shown(tmp_path: Path) -> None:
     names = [f"c{number}" for number in range(MOST_CLUSTERS + 3)]
     replicas = [replica(cluster_id=name, lag_ms=number) for number, name in enumerate(names)]
     elected = [{"occurred_at": NOON, "kind": "elected", "epoch": 4, "node_id": 3, "cluster_id": "c0"}]
-    found = report_of(tmp_path / "lake", quorum_replicas=replicas, quorum_events=elected).quorums
-    assert [one.cluster_id for one in found.shown] == ["c0", *names[:-MOST_CLUSTERS:-1]]
-    assert found.left_out == 3
+    quorums = report_of(tmp_path / "lake", quorum_replicas=replicas, quorum_events=elected).quorums
+    assert [quorum.cluster_id for quorum in quorums.shown] == ["c0", *names[:-MOST_CLUSTERS:-1]]
+    assert quorums.left_out == 3
 
 
 def test_a_leader_that_is_gone_at_the_end_leads_no_longer(tmp_path: Path) -> None:
     """The event stands where it was last seen to lead, as the walk of the quorum tells it."""
-    told = [
+    events = [
         QuorumEvent("begin", NOON, 0, broker="b", leader_id=1, leader_epoch=1, peer_id=2),
         QuorumEvent("end", NOON + 5 * SECOND, 0, broker="b", leader_id=1, leader_epoch=1),
         QuorumEvent("seen", NOON + 9 * SECOND, 0, broker="b"),
     ]
-    (quorum,) = report_of(tmp_path / "lake", quorum_events=history_of(told).events).quorums.shown
+    (quorum,) = report_of(tmp_path / "lake", quorum_events=history_of(events).events).quorums.shown
     (band,) = quorum.bands
     assert (band.to_at, quorum.leaderless_ms, quorum.last_at) == (NOON + 5 * SECOND, 4_000, NOON + 9 * SECOND)
     assert quorum_line(quorum).startswith("last led by node 1 in epoch 1, 0 elections, up to 4 s without a leader")
@@ -114,8 +114,8 @@ def test_a_leader_that_is_gone_at_the_end_leads_no_longer(tmp_path: Path) -> Non
 
 def test_a_leader_that_was_overtaken_leads_nobody(tmp_path: Path) -> None:
     """Frozen, or cut off, it answers for its epoch when the next one is there already."""
-    told = [(0, 5, 1), (9, 7, 2), (10, 5, 1), (11, 6, 3), (20, 7, 2)]
-    rows = [replica(observed_at=NOON + at * SECOND, leader_epoch=epoch, leader_id=node) for at, epoch, node in told]
+    events = [(0, 5, 1), (9, 7, 2), (10, 5, 1), (11, 6, 3), (20, 7, 2)]
+    rows = [replica(observed_at=NOON + at * SECOND, leader_epoch=epoch, leader_id=node) for at, epoch, node in events]
     (quorum,) = report_of(tmp_path / "lake", quorum_replicas=rows).quorums.shown
     assert [(band.epoch, band.leader_id) for band in quorum.bands] == [(5, 1), (7, 2)]
     assert quorum.bands[-1].to_at == NOON + 20 * SECOND and quorum_line(quorum).startswith("led by node 2 in epoch 7")
@@ -131,12 +131,12 @@ def test_elections_that_are_left_out_of_the_list_are_counted(tmp_path: Path) -> 
     assert quorum_line(quorum).endswith("500 elections, up to 499 ms without a leader")
 
 
-def replica(**told: Any) -> Row:
+def replica(**values: Any) -> Row:
     row = {"observed_at": NOON, "source": "fetch", "leader_id": 1, "leader_epoch": 3, "replica_id": 2, "lag": 1}
-    return row | {"role": "follower", "lag_ms": 20, "fetch_age_ms": 10} | told
+    return row | {"role": "follower", "lag_ms": 20, "fetch_age_ms": 10} | values
 
 
 def test_one_moment_is_told_in_words(tmp_path: Path) -> None:
-    told = page(report_of(tmp_path / "lake", quorum_replicas=[replica(cluster_id="one")]))
-    assert "seen at one moment alone, 15 Nov 2026" in told and "node 1 in epoch 3" in told
-    assert "Cluster one" in told and "1 observation<" in told
+    text = page(report_of(tmp_path / "lake", quorum_replicas=[replica(cluster_id="one")]))
+    assert "seen at one moment alone, 15 Nov 2026" in text and "node 1 in epoch 3" in text
+    assert "Cluster one" in text and "1 observation<" in text

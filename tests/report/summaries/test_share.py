@@ -25,10 +25,17 @@ from tests.report.build import MINUTE, NOON, NOW, SECOND, delivery, incident, la
 
 def test_sums_are_those_of_the_recorded_incident(tmp_path: Path) -> None:
     (group,) = report_of(tmp_path / "lake", **incident("share")).share.shown
-    told = {"accepted": 120, "released": 4, "rejected": 1, "lock_expired": 4, "disconnected": 4, "session_closed": 3}
+    outcomes = {
+        "accepted": 120,
+        "released": 4,
+        "rejected": 1,
+        "lock_expired": 4,
+        "disconnected": 4,
+        "session_closed": 3,
+    }
     assert (group.group_id, group.acquired, group.redelivered, group.archived) == ("processors", 136, 14, 2)
-    assert group.outcomes == told
-    assert {name: sum(steps) for name, steps in group.ended.items()} == told
+    assert group.outcomes == outcomes
+    assert {name: sum(steps) for name, steps in group.ended.items()} == outcomes
     assert group.counts == ((1, 122), (2, 11), (3, 1), (4, 1), (5, 1))
     assert [place.redelivered for place in group.places] == [sum(row) for row in group.again] == [14, 0, 0]
     assert [place.highest_count for place in group.places] == [5, 1, 1]
@@ -72,9 +79,9 @@ def test_of_many_groups_those_in_trouble_are_drawn_and_others_are_lines(tmp_path
     count = MOST_GROUPS + MOST_LINES + 3
     rows = [delivery(group_id=f"g{at:03}") for at in range(count)]
     rows.append(delivery(group_id=f"g{count - 1:03}", outcome="lock_expired", first_offset=8, last_offset=8))
-    found = report_of(tmp_path / "lake", share_deliveries=rows).share
-    assert found.shown[0].group_id == f"g{count - 1:03}"
-    assert (len(found.shown), len(found.others), found.left_out, found.count) == (MOST_GROUPS, MOST_LINES, 3, count)
+    shares = report_of(tmp_path / "lake", share_deliveries=rows).share
+    assert shares.shown[0].group_id == f"g{count - 1:03}"
+    assert (len(shares.shown), len(shares.others), shares.left_out, shares.count) == (MOST_GROUPS, MOST_LINES, 3, count)
 
 
 def test_of_many_members_those_in_trouble_are_drawn_and_the_rest_is_counted(tmp_path: Path) -> None:

@@ -21,11 +21,11 @@ def test_lanes_are_the_intervals_of_the_recorded_incident(tmp_path: Path) -> Non
         for lane in group.lanes
         for piece in lane.pieces
     }
-    told = {
+    tasks_of = {
         (f"{row.subtopology_id}_{row.partition}", row.role, row.member_id, row.from_at, row.to_at)
         for row in marts["streams_tasks"]
     }
-    assert told <= drawn and {role for _, role, *_ in drawn - told} == {"unheld"}
+    assert tasks_of <= drawn and {role for _, role, *_ in drawn - tasks_of} == {"unheld"}
     assert (group.totals.moves, group.totals.lost, group.totals.pause_max_ms) == (10, 1, 4234)
     assert [lost.member for lost in group.lost] == ["second-StreamThread-1-consumer"]
     assert [status.name for status in group.statuses] == ["MISSING_INTERNAL_TOPICS", "ASSIGNMENT_DELAYED"]
@@ -52,7 +52,7 @@ def test_of_many_tasks_and_intervals_a_bounded_number_is_drawn_and_the_rest_coun
 def test_of_many_moves_those_with_the_longest_pauses_are_told(tmp_path: Path) -> None:
     moves = [move(pause_ms=at, taken_at=NOON + 1000 * at) for at in range(300)]
     (group,) = report_of(tmp_path / "lake", streams_moves=moves, streams_group_health=[minute()]).streams.shown
-    assert sorted(one.pause_ms for one in group.moves) == list(range(300 - MOST_MOVES, 300))
+    assert sorted(a_move.pause_ms for a_move in group.moves) == list(range(300 - MOST_MOVES, 300))
     assert group.moves_left_out == 300 - MOST_MOVES
 
 
@@ -111,14 +111,14 @@ def test_what_all_names_end_with_is_left_out_of_labels() -> None:
     assert short_names(["only-one"]) == {"only-one": "only-one"}
 
 
-def task(**told: Any) -> Row:
+def task(**values: Any) -> Row:
     row = {"group_id": "counters", "member_id": "m-1", "client_id": "app", "subtopology_id": "0", "partition": 0}
-    return row | {"role": "active", "from_at": NOON, "to_at": NOON + SECOND, "ended_by": "revoked"} | told
+    return row | {"role": "active", "from_at": NOON, "to_at": NOON + SECOND, "ended_by": "revoked"} | values
 
 
-def move(**told: Any) -> Row:
+def move(**values: Any) -> Row:
     row = {"group_id": "counters", "subtopology_id": "0", "partition": 0, "from_member_id": "a", "to_member_id": "b"}
-    return row | {"released_at": NOON, "taken_at": NOON, "pause_ms": 0, "cause": "revoked", "warm": False} | told
+    return row | {"released_at": NOON, "taken_at": NOON, "pause_ms": 0, "cause": "revoked", "warm": False} | values
 
 
 def minute(at: int = 0) -> Row:

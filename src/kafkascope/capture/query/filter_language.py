@@ -16,7 +16,7 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ import pyarrow.compute as pc
 
 from kafkascope.capture.exchanges.exchange_columns import SCHEMA, TIME
 from kafkascope.errors import UsageError
+from kafkascope.times import parse_moment
 
 Mask = npt.NDArray[np.bool_]
 
@@ -286,12 +287,3 @@ class _Parser:
             expected = {pa.string(): "text in quotes", pa.bool_(): "true or false"}.get(type_, "a number")
             raise self._fail(f"{column} is compared with {expected}", at)
         return value
-
-
-def parse_moment(text: str) -> datetime | None:
-    """A time; one without a zone is UTC."""
-    try:
-        moment = datetime.fromisoformat(text.strip())
-        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
-    except (ValueError, OverflowError):
-        return None

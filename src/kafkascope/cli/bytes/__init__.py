@@ -1,1 +1,1 @@
-"""Bytes typed in, and bytes shown."""
+"""Reads bytes that people type or pipe in, and prints bytes with their meaning."""

@@ -1,4 +1,4 @@
-"""What people have in hand in, bytes out: hex in any dress, a hex dump, base64, raw bytes; typed, from a file or piped.
+"""Reads bytes as hex in any notation, a hex dump, base64 or raw: typed, from a file or piped.
 
 Nothing larger than the limits is read, and long text is never held as a whole.
 """
@@ -19,18 +19,18 @@ _SHORT_BYTES = 1 << 20
 
 
 def read_argument(text: str) -> str | bytes:
-    """`-` is standard input, `@file` a file, anything else stands for itself."""
-    with _opened(text) as found:
-        if found is None:
+    """`-` is standard input, `@file` a file, anything else is the text itself."""
+    with _opened(text) as source:
+        if source is None:
             return text
-        file, where = found
+        file, where = source
         head = _head(file, where)
         return _whole(file, where, head, MAX_INPUT_BYTES if as_text(head) is None else MAX_INPUT_CHARACTERS)
 
 
 @contextmanager
 def _opened(text: str) -> Iterator[tuple[BinaryIO, str] | None]:
-    """(file, what it is called), None where the text stands for itself."""
+    """(file, what it is called), None where the text is meant itself."""
     if text == "-":
         if sys.stdin is None:
             raise InputError("standard input is closed")
@@ -78,14 +78,14 @@ def _too_large(where: str, most: int) -> InputError:
 
 
 def read_bytes(text: str, form: str = "auto") -> bytes:
-    """The bytes that an argument stands for. `auto` takes what is not text for raw, then tells dump, hex and base64
+    """The bytes that an argument means. `auto` takes what is not text for raw, then tells dump, hex and base64
     apart by their looks, in this order."""
-    with _opened(text) as found:
-        if found is None:
+    with _opened(text) as source:
+        if source is None:
             if form == "raw":
                 raise UsageError("raw bytes come from @file or -, not from the command line")
             return _parsed(text, form)
-        file, where = found
+        file, where = source
         head = _head(file, where)
         if form == "raw" or as_text(head) is None:
             if form not in ("auto", "raw"):

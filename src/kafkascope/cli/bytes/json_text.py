@@ -1,4 +1,4 @@
-"""JSON text in, values out; `InputError` names line and column, or a key that stands twice, never the text."""
+"""Parses JSON text. An `InputError` names line and column, or a key that occurs twice, never the text."""
 
 import json
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
@@ -38,9 +38,9 @@ def parse_json(text: str) -> Any:
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Python alone would keep the last of two and drop the first without a word."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
         raise InputError(f"no JSON of a Kafka message: {clip(twice)} stands twice in one object")
-    return found
+    return fields

@@ -1,11 +1,12 @@
-"""Record data inside a decoded message: its batches as lines; keys, values and headers only when asked for."""
+"""Prints the record batches inside a message; keys, values and headers only when asked for."""
 
-from kafkascope.cli.terminal import heading, paint, plural, printable, prose
+from kafkascope.cli.terminal import heading, paint, prose
 from kafkascope.codec.records.record_data import decode_records
 from kafkascope.codec.records.record_types import Record, RecordBatch, Records
 from kafkascope.codec.records.records_form import record_fields
 from kafkascope.codec.result import Decoded
 from kafkascope.errors import DecodeError
+from kafkascope.formatting import count, printable
 from kafkascope.limits import MAX_SHOWN_BYTES, MAX_SHOWN_ITEMS
 
 
@@ -15,30 +16,30 @@ def print_records(body: Decoded, release: str | None, *, contents: bool, full: b
             continue
         heading(f"Records in {path}")
         try:
-            found = decode_records(data, unpack=contents)
+            decoded = decode_records(data, unpack=contents)
         except DecodeError as error:
             prose(f"cannot be read: {error}", "  ")
             continue
-        for batch in found.batches:
+        for batch in decoded.batches:
             print(f"  {_batch_line(batch)}")
             for record in _shown(batch, full) if contents else ():
                 print(f"    {_record_line(record, full)}")
-        if found.truncated_bytes:
-            prose(f"the last batch is cut off: {found.truncated_bytes} bytes of it are here", "  ")
-        for reason in _wrong(found):
+        if decoded.truncated_bytes:
+            prose(f"the last batch is cut off: {decoded.truncated_bytes} bytes of it are here", "  ")
+        for reason in _wrong(decoded):
             prose(reason, "  ")
     if not contents and any(data for _, data in record_fields(body, release)):
         print(paint("  --records shows keys, values and headers.", "dim"))
 
 
-def _wrong(found: Records) -> list[str]:
-    return [f"batch at offset {batch.start}: the checksum is wrong" for batch in found.batches if not batch.crc_ok]
+def _wrong(decoded: Records) -> list[str]:
+    return [f"batch at offset {batch.start}: the checksum is wrong" for batch in decoded.batches if not batch.crc_ok]
 
 
 def _batch_line(batch: RecordBatch) -> str:
     words = [
         f"offsets {batch.base_offset}-{batch.last_offset}",
-        "? records" if batch.records_count is None else plural(batch.records_count, "record"),
+        "? records" if batch.records_count is None else count(batch.records_count, "record"),
         f"magic {batch.magic}",
     ]
     words += [batch.compression] if batch.compression != "none" else []
@@ -46,7 +47,7 @@ def _batch_line(batch: RecordBatch) -> str:
     words += ["control"] if batch.is_control else []
     words += [f"producer {batch.producer_id} epoch {batch.producer_epoch}"] if batch.producer_id >= 0 else []
     words += [f"leader epoch {batch.partition_leader_epoch}"] if batch.partition_leader_epoch >= 0 else []
-    return ", ".join([*words, f"{plural(batch.end - batch.start, 'byte')} at {batch.start}"])
+    return ", ".join([*words, f"{count(batch.end - batch.start, 'byte')} at {batch.start}"])
 
 
 def _shown(batch: RecordBatch, full: bool) -> tuple[Record, ...]:

@@ -1,4 +1,5 @@
-"""`kafkascope call HOST API [JSON]`: any request to a running cluster; what changes something needs a word more."""
+"""`kafkascope call HOST API [JSON]` sends any request to a running cluster; requests that change something need
+`--write`."""
 
 from typing import Any
 
@@ -25,7 +26,7 @@ from kafkascope.cli.live.options import live_options
 @click.option("--json", "as_json", is_flag=True, help="Kafka's JSON form of the answer, for other programs.")
 @live_options
 def run(host: str, api: str, value: str, template: bool, **options: Any) -> int:
-    """Send a request and show its answer.
+    """Send a request and show its response.
 
     API is a name or key, with :VERSION behind it if you like. JSON is the request in Kafka's JSON form; fields that are
     left out get defaults. Topics may go by name where Kafka wants ids, and the other way round.
@@ -34,12 +35,12 @@ def run(host: str, api: str, value: str, template: bool, **options: Any) -> int:
     """
     from kafkascope.cli.live.call_request import read_request
 
-    asked = read_request(api, options["api_version"])
+    requested = read_request(api, options["api_version"])
     if template:
         from kafkascope.cli.output import print_json
         from kafkascope.client.arguments import template as make
 
-        print_json(make(asked.api, asked.candidates[-1]))
+        print_json(make(requested.api, requested.candidates[-1]))
         return 0
     if value == "@":
         from kafkascope.errors import UsageError
@@ -48,4 +49,4 @@ def run(host: str, api: str, value: str, template: bool, **options: Any) -> int:
     from kafkascope.cli.bytes.json_text import read_json
     from kafkascope.cli.live.call_run import run_call
 
-    return run_call(asked, read_json(value), host, options)
+    return run_call(requested, read_json(value), host, options)

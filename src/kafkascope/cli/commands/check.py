@@ -1,19 +1,17 @@
-"""`kafkascope check WHAT HOST [GROUP…]`: a running cluster in, one line and an exit code out, or metrics."""
+"""`kafkascope check [WHAT] HOST [GROUP…]`: judges a running cluster in one line and an exit code, or as metrics."""
 
 from typing import Any
 
 import click
 
 from kafkascope.cli.arguments import json_option
-from kafkascope.cli.live.check_targets import WHAT
+from kafkascope.cli.live.check_targets import WHAT, complete_target, split_target
 from kafkascope.cli.live.options import live_options
 from kafkascope.cli.thresholds import threshold_option
 
 
 @click.command
-@click.argument("what", metavar="WHAT", type=click.Choice(WHAT))
-@click.argument("host", metavar="HOST[:PORT]")
-@click.argument("groups", metavar="[GROUP…]", nargs=-1)
+@click.argument("words", metavar=f"[{'|'.join(WHAT)}] HOST[:PORT] [GROUP…]", nargs=-1, shell_complete=complete_target)
 @click.option("--max-lag", metavar="N", type=click.IntRange(0), help="Records of lag that are still healthy.")
 @click.option("--max-lag-ms", metavar="N", type=click.IntRange(0), help="Of a voter of the quorum, in milliseconds.")
 @click.option("--min-members", metavar="N", type=click.IntRange(0), help="Members that a group has at the least.")
@@ -26,14 +24,16 @@ from kafkascope.cli.thresholds import threshold_option
 @click.option("--listen", metavar="[ADDRESS:]PORT", help="Serve OpenMetrics there until Ctrl-C; on loopback.")
 @json_option
 @live_options
-def run(what: str, host: str, groups: tuple[str, ...], **options: Any) -> int:
+def run(words: tuple[str, ...], **options: Any) -> int:
     """Check a running cluster: one line and an exit code.
 
-    WHAT is quorum, share-group, streams-group, group (consumer and classic groups) or all. Without a GROUP all groups
-    of that type are checked. The rules are those of the report's findings, on what one look sees, or several (--for).
+    Checks everything unless told what: quorum, share-group, streams-group or group (consumer and classic groups).
+    Without a GROUP it checks all groups of that type. The rules are those of the report's findings, applied to one look
+    at the cluster, or to several (--for).
 
-    Exits with 0 when all is healthy, 1 when not, 4 when the cluster cannot be reached.
+    Exits with 0 when everything is healthy, 1 when not, 4 when the cluster can't be reached.
     """
-    from kafkascope.cli.live.check_run import Asked, run_check
+    from kafkascope.cli.live.check_run import CheckOptions, run_check
 
-    return run_check(Asked.of(what, groups, options), host, options)
+    what, host, groups = split_target(words)
+    return run_check(CheckOptions.of(what, groups, options), host, options)

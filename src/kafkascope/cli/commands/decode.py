@@ -1,4 +1,4 @@
-"""`kafkascope decode`: bytes in, what they say out: a tree beside the annotated bytes, or JSON."""
+"""`kafkascope decode` prints what bytes mean: a tree beside the annotated bytes, or JSON."""
 
 import click
 
@@ -46,9 +46,9 @@ def run(data: str, name: str | None, release: str | None, form: str, records: bo
         raise UsageError(str(error)) from None  # 1 means here that the bytes were read
     known_release = None if release is None else check_release(release)
     raw = read_bytes(data, form)
-    found = identify(raw, name, known_release, spans=not as_json)
+    identified = identify(raw, name, known_release, spans=not as_json)
     if as_json:
-        print_decoded_json(found, records=records)
+        print_decoded_json(identified, records=records)
     else:
-        print_decoded(found, raw, records=records, full=full)
-    return 0 if found.exact else 1
+        print_decoded(identified, raw, records=records, full=full)
+    return 0 if identified.exact else 1

@@ -1,11 +1,11 @@
-"""`kafkascope describe`: a cluster and what of it in, a view for people or JSON out, once or again and again."""
+"""`kafkascope describe` shows a part of a running cluster, once or repeatedly, as text or JSON."""
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from kafkascope.cli.describe.look import as_seconds, look, several, view_options
+from kafkascope.cli.describe.run_view import as_seconds, describe_several, run_view, view_options
 
 if TYPE_CHECKING:
     from kafkascope.client.cluster import Cluster
@@ -44,7 +44,7 @@ class SeveralConfigs:
     @property
     def refused(self) -> bool:
         """By a broker; one that did not answer refused nothing."""
-        return any(lack.code is not None for one in self.resources for lack in one.gaps)
+        return any(lack.code is not None for resource in self.resources for lack in resource.gaps)
 
 
 @click.group
@@ -67,7 +67,7 @@ def quorum(host: str, **options: Any) -> int:
     from kafkascope.cli.describe.quorum import show_quorum
     from kafkascope.client.describe.quorum import describe_quorum
 
-    return look(host, options, describe_quorum, show_quorum)
+    return run_view(host, options, describe_quorum, show_quorum)
 
 
 @run.command(name="share-group")
@@ -92,21 +92,21 @@ def share_group(host: str, group: tuple[str, ...], sample: float | None, **optio
 
     before: dict[str, ShareGroupView] = {}
 
-    async def one(cluster: "Cluster", name: str) -> ShareGroupView:
+    async def describe_one(cluster: "Cluster", name: str) -> ShareGroupView:
         now = await describe_share_group(cluster, name)
         if sample is not None and name not in before:
             before[name] = now
             await asyncio.sleep(sample)
             now = await describe_share_group(cluster, name)
-        told = mark_stalled(before[name], now) if name in before else now
+        marked = mark_stalled(before[name], now) if name in before else now
         before[name] = now
-        return told
+        return marked
 
     async def ask(cluster: "Cluster") -> SeveralGroups:
         names, gaps = await _names(cluster, group, "share")
-        return SeveralGroups(*await several(names, lambda name: one(cluster, name)), gaps)
+        return SeveralGroups(*await describe_several(names, lambda name: describe_one(cluster, name)), gaps)
 
-    return look(host, options, ask, lambda view: _show_groups(view, show_share_group))
+    return run_view(host, options, ask, lambda view: _show_groups(view, show_share_group))
 
 
 @run.command(name="streams-group")
@@ -124,9 +124,9 @@ def streams_group(host: str, group: tuple[str, ...], **options: Any) -> int:
 
     async def ask(cluster: "Cluster") -> SeveralGroups:
         names, gaps = await _names(cluster, group, "streams")
-        return SeveralGroups(*await several(names, lambda name: describe_streams_group(cluster, name)), gaps)
+        return SeveralGroups(*await describe_several(names, lambda name: describe_streams_group(cluster, name)), gaps)
 
-    return look(host, options, ask, lambda view: _show_groups(view, show_streams_group))
+    return run_view(host, options, ask, lambda view: _show_groups(view, show_streams_group))
 
 
 @run.command(name="group")
@@ -143,9 +143,9 @@ def consumer_group(host: str, group: tuple[str, ...], **options: Any) -> int:
 
     async def ask(cluster: "Cluster") -> SeveralGroups:
         names, gaps = await _names(cluster, group, "classic", "consumer")
-        return SeveralGroups(*await several(names, lambda name: describe_group(cluster, name)), gaps)
+        return SeveralGroups(*await describe_several(names, lambda name: describe_group(cluster, name)), gaps)
 
-    return look(host, options, ask, lambda view: _show_groups(view, show_group))
+    return run_view(host, options, ask, lambda view: _show_groups(view, show_group))
 
 
 @run.command
@@ -156,7 +156,7 @@ def cluster(host: str, **options: Any) -> int:
     from kafkascope.cli.describe.cluster import show_cluster
     from kafkascope.client.describe.cluster import describe_cluster
 
-    return look(host, options, describe_cluster, show_cluster)
+    return run_view(host, options, describe_cluster, show_cluster)
 
 
 @run.command
@@ -167,7 +167,7 @@ def features(host: str, **options: Any) -> int:
     from kafkascope.cli.describe.cluster import show_features
     from kafkascope.client.describe.features import describe_features
 
-    return look(host, options, describe_features, show_features)
+    return run_view(host, options, describe_features, show_features)
 
 
 @run.command
@@ -184,16 +184,16 @@ def topic(host: str, topic: tuple[str, ...], **options: Any) -> int:
     from kafkascope.client.describe.topic import describe_topic
 
     async def ask(cluster: "Cluster") -> SeveralTopics:
-        return SeveralTopics(*await several(topic, lambda name: describe_topic(cluster, name)))
+        return SeveralTopics(*await describe_several(topic, lambda name: describe_topic(cluster, name)))
 
     def show(view: SeveralTopics) -> int:
-        for number, one in enumerate(view.topics):
+        for number, topic_view in enumerate(view.topics):
             if number:
                 print()
-            show_topic(one)
+            show_topic(topic_view)
         return show_refused(view.refused)
 
-    return look(host, options, ask, show)
+    return run_view(host, options, ask, show)
 
 
 @run.command
@@ -214,7 +214,7 @@ def transactions(host: str, transactional_id: tuple[str, ...], states: tuple[str
     async def ask(cluster: "Cluster") -> "TransactionList":
         return await describe_transactions(cluster, transactional_id, states)
 
-    return look(host, options, ask, show_transactions)
+    return run_view(host, options, ask, show_transactions)
 
 
 @run.command
@@ -232,23 +232,23 @@ def configs(host: str, resource: tuple[str, ...], everything: bool, **options: A
     from kafkascope.client.describe.configs import describe_configs, parse_resource
     from kafkascope.client.describe.gaps import refused_error
 
-    wanted = [parse_resource(one) for one in resource]
+    names = [parse_resource(name) for name in resource]
 
     async def ask(cluster: "Cluster") -> SeveralConfigs:
-        found = await describe_configs(cluster, wanted)
-        if found and all(one.gaps for one in found):
-            lack = found[0].gaps[0]
+        described = await describe_configs(cluster, names)
+        if described and all(settings.gaps for settings in described):
+            lack = described[0].gaps[0]
             raise refused_error(lack if lack.detail else replace(lack, detail=lack.what))
-        return SeveralConfigs(found)
+        return SeveralConfigs(described)
 
     def show(view: SeveralConfigs) -> int:
-        for number, one in enumerate(view.resources):
+        for number, settings in enumerate(view.resources):
             if number:
                 print()
-            show_configs(one, everything)
+            show_configs(settings, everything)
         return int(view.refused)
 
-    return look(host, options, ask, show)
+    return run_view(host, options, ask, show)
 
 
 @run.command(name="apis")
@@ -266,31 +266,31 @@ def served_apis(host: str, clients: tuple[str, ...], everything: bool, **options
     from kafkascope.cli.describe.apis import show_apis
     from kafkascope.client.describe.apis import describe_apis, parse_client
 
-    wanted = [parse_client(one) for one in clients]
+    known_clients = [parse_client(client) for client in clients]
 
     async def ask(cluster: "Cluster") -> "ApisView":
-        return await describe_apis(cluster, wanted)
+        return await describe_apis(cluster, known_clients)
 
-    return look(host, options, ask, lambda view: show_apis(view, everything))
+    return run_view(host, options, ask, lambda view: show_apis(view, everything))
 
 
-async def _names(cluster: "Cluster", given: tuple[str, ...], *types: str) -> "tuple[tuple[str, ...], tuple[Gap, ...]]":
+async def _names(cluster: "Cluster", named: tuple[str, ...], *types: str) -> "tuple[tuple[str, ...], tuple[Gap, ...]]":
     """Those asked for, or every group of these types, and what may be missing among them."""
-    if given:
-        return given, ()
+    if named:
+        return named, ()
     from kafkascope.client.describe.groups import describe_groups
 
-    found = await describe_groups(cluster, types, members=False)
-    return tuple(one.group_id for one in found.groups), found.lacks
+    listing = await describe_groups(cluster, types, members=False)
+    return tuple(group.group_id for group in listing.groups), listing.lacks
 
 
 def _show_groups(view: SeveralGroups, show: Any) -> int:
     from kafkascope.cli.describe.gaps import show_gaps, show_refused
 
-    for number, one in enumerate(view.groups):
+    for number, group in enumerate(view.groups):
         if number:
             print()
-        show(one)
+        show(group)
     if not view.groups and not view.refused:
         print(f"No groups of this type{' that we can see' if view.gaps else ''}.")
     show_gaps(view.gaps)

@@ -1,4 +1,4 @@
-"""`kafkascope doctor`: what this machine has and lacks for each part, and the command that mends it."""
+"""`kafkascope doctor` lists what this machine has and lacks for each part, and the command that fixes it."""
 
 from contextlib import suppress
 
@@ -6,13 +6,12 @@ import click
 
 from kafkascope.cli.arguments import json_option
 
-# Extra to the modules that it brings and what it is for.
-EXTRAS = {
-    "columns": (("numba", "pyarrow"), "decode many frames into Arrow columns, read captures"),
-    "live": (("cryptography",), "TLS key stores and SASL for live clusters"),
-    "lake": (("deltalake", "numba", "pyarrow"), "Delta tables and reports"),
-    "spark": (("pyspark", "pandas"), "the pipeline: ingest and marts"),
-    "explorer": (("starlette", "uvicorn", "jinja2"), "the web explorer"),
+PURPOSES = {
+    "columns": "decode many frames into Arrow columns, read captures",
+    "live": "TLS key stores and SASL for live clusters",
+    "lake": "Delta tables and reports",
+    "spark": "the pipeline: ingest and marts",
+    "explorer": "the web explorer",
 }
 
 
@@ -20,7 +19,7 @@ EXTRAS = {
 @click.option("--spark", "start", is_flag=True, help="Start Spark too, with one worker; takes seconds.")
 @json_option
 def run(start: bool, as_json: bool) -> int:
-    """Say what this machine has and lacks, with the fix.
+    """Check what this machine has and lacks, with the fix.
 
     Exits with 1 when the codec itself is not whole, or when Spark was asked for and does not start; extras that are
     missing are not an error.
@@ -35,7 +34,7 @@ def run(start: bool, as_json: bool) -> int:
         _module("cramjam", "record batches"),
         _module("crc32c", "record batches"),
     ]
-    extras = [_extra(name, modules, purpose) for name, (modules, purpose) in EXTRAS.items()]
+    extras = [_extra(name, purpose) for name, purpose in PURPOSES.items()]
     here = _here({str(extra["what"]) for extra in extras if extra["ok"]}, start)
     whole = all(check["ok"] for check in checks)
     ok = whole and (not start or bool(here[-1]["ok"]))
@@ -56,20 +55,21 @@ def run(start: bool, as_json: bool) -> int:
 def _here(extras: set[str], start: bool) -> list[dict[str, object]]:
     """What is no package: kernels, Java, folders; Spark itself only where it is asked for, it takes seconds."""
     from kafkascope.cli.spark.doctor import java, places, session
+    from kafkascope.extras import install_line
 
-    found = []
+    findings = []
     if "[columns]" in extras:
-        found.append(_kernels())
+        findings.append(_kernels())
     runs = java()
-    found += [runs, *places()]
+    findings += [runs, *places()]
     if not start:
-        return found
+        return findings
     if "[spark]" not in extras:
-        fix = "pip install 'kafkascope[spark]'"
-        return [*found, {"what": "Spark", "ok": False, "found": "cannot start: it is not installed", "fix": fix}]
+        fix = install_line("spark")
+        return [*findings, {"what": "Spark", "ok": False, "found": "cannot start: it is not installed", "fix": fix}]
     if not runs["ok"]:
-        return [*found, {"what": "Spark", "ok": False, "found": "cannot start without Java", "fix": runs["fix"]}]
-    return [*found, session()]
+        return [*findings, {"what": "Spark", "ok": False, "found": "cannot start without Java", "fix": runs["fix"]}]
+    return [*findings, session()]
 
 
 def _print(checks: list[dict[str, object]], lacking: str) -> None:
@@ -100,43 +100,43 @@ def _catalog() -> dict[str, object]:
         known = releases()
     except (OSError, ValueError, KeyError, IndexError) as error:
         return {"what": "catalog", "ok": False, "found": f"cannot be read: {error}", "fix": fix}
-    found = f"{len(index())} messages, Kafka {known[0].name} to {known[-1].name}"
-    return {"what": "catalog", "ok": True, "found": found, "fix": fix}
+    contents = f"{len(index())} messages, Kafka {known[0].name} to {known[-1].name}"
+    return {"what": "catalog", "ok": True, "found": contents, "fix": fix}
 
 
 def _decoder() -> dict[str, object]:
     """Both decode the same; the one in C is up to four times as fast."""
     from kafkascope.codec.fast.engine import is_native
 
-    found = "in C" if is_native() else "in Python: no C compiler was there when kafkascope was built"
-    return {"what": "decoder", "ok": True, "found": found, "fix": ""}
+    engine = "in C" if is_native() else "in Python: no C compiler was there when kafkascope was built"
+    return {"what": "decoder", "ok": True, "found": engine, "fix": ""}
 
 
 def _kernels() -> dict[str, object]:
     """What reads many frames and packets is compiled once per version and kept, for workers of Spark too."""
     import os
 
-    from kafkascope.cli.units import size
     from kafkascope.columnar.compiling.kernel_folder import base_folder, contents, folder
     from kafkascope.columnar.kernel.entry import warm_up
     from kafkascope.errors import UsageError
+    from kafkascope.formatting import size
 
     fix = "set NUMBA_CACHE_DIR to a folder that can be written to, or every process compiles for itself"
     try:
         kept = folder()
         made = warm_up()
     except UsageError as error:
-        found, _, fix = str(error).partition("; ")
-        return {"what": "kernels", "ok": False, "found": found, "fix": fix}
+        problem, _, fix = str(error).partition("; ")
+        return {"what": "kernels", "ok": False, "found": problem, "fix": fix}
     if kept is None:
         return {"what": "kernels", "ok": False, "found": f"{base_folder()} cannot be written to", "fix": fix}
     count, total = contents(kept)
-    found = f"{count} compiled, {size(total)} in {kept}; "
-    found += f"that of columns {'loaded' if made.from_disk else 'compiled'} in {made.seconds:.1f} s"
+    problem = f"{count} compiled, {size(total)} in {kept}; "
+    problem += f"that of columns {'loaded' if made.from_disk else 'compiled'} in {made.seconds:.1f} s"
     if not any(kept.glob("kafkascope.capture.*")):
-        found += ", those of captures are compiled by the first `read`"
+        problem += ", those of captures are compiled by the first `read`"
     ok = os.access(kept, os.W_OK)
-    return {"what": "kernels", "ok": ok, "found": found if ok else f"{kept} cannot be written to", "fix": fix}
+    return {"what": "kernels", "ok": ok, "found": problem if ok else f"{kept} cannot be written to", "fix": fix}
 
 
 def _module(name: str, purpose: str) -> dict[str, object]:
@@ -148,13 +148,15 @@ def _module(name: str, purpose: str) -> dict[str, object]:
         return {"what": name, "ok": False, "found": f"for {purpose}", "fix": f"pip install {name}"}
 
 
-def _extra(name: str, modules: tuple[str, ...], purpose: str) -> dict[str, object]:
+def _extra(name: str, purpose: str) -> dict[str, object]:
     from importlib.metadata import PackageNotFoundError, version
 
-    there = {}
-    for module in modules:
+    from kafkascope.extras import EXTRAS, install_line
+
+    installed = {}
+    for module in EXTRAS[name]:
         with suppress(PackageNotFoundError):
-            there[module] = version(module)
-    ok = len(there) == len(modules)
-    found = f"{purpose} ({', '.join(f'{module} {there[module]}' for module in there)})" if ok else purpose
-    return {"what": f"[{name}]", "ok": ok, "found": found, "fix": f"pip install 'kafkascope[{name}]'"}
+            installed[module] = version(module)
+    ok = len(installed) == len(EXTRAS[name])
+    detail = f"{purpose} ({', '.join(f'{module} {installed[module]}' for module in installed)})" if ok else purpose
+    return {"what": f"[{name}]", "ok": ok, "found": detail, "fix": install_line(name)}

@@ -1,4 +1,4 @@
-"""`kafkascope encode NAME:V [JSON]`: Kafka's JSON form in, bytes out as hex, base64, raw or annotated."""
+"""`kafkascope encode NAME:V [JSON]` encodes Kafka's JSON form as hex, base64, raw bytes or annotated bytes."""
 
 import click
 
@@ -42,23 +42,23 @@ def run(
     from kafkascope.schema.layouts.layout import layout
     from kafkascope.schema.targets import parse_message
 
-    wanted, version = parse_message(name)
-    layout(wanted, version, release)  # says which versions and releases there are
+    message_name, version = parse_message(name)
+    layout(message_name, version, release)  # says which versions and releases there are
     if value == "-" and sys.stdin and sys.stdin.isatty():
         raise UsageError(f"no JSON to encode: give it, @file, or pipe it in; `kafkascope example {name}` makes some")
-    content = from_json(wanted, version, read_json(value), release)
+    content = from_json(message_name, version, read_json(value), release)
     if not frame and (correlation_id is not None or client_id is not None):
         raise UsageError("--correlation-id and --client-id are for the header that --frame writes; add --frame")
     if frame:
         header: dict[str, object] = {"correlationId": correlation_id or 0}
         if client_id is not None:
-            if message(wanted).kind != "request" or header_version(wanted, version) == 0:
-                raise UsageError(f"the header of {wanted} v{version} has no client id")
+            if message(message_name).kind != "request" or header_version(message_name, version) == 0:
+                raise UsageError(f"the header of {message_name} v{version} has no client id")
             header["clientId"] = client_id
-        data = encode_frame(wanted, version, content, header, release)
+        data = encode_frame(message_name, version, content, header, release)
     else:
-        data = encode(wanted, version, content, release)
-    _write(data, wanted, version, release, output, as_json)
+        data = encode(message_name, version, content, release)
+    _write(data, message_name, version, release, output, as_json)
 
 
 def _write(data: bytes, name: str, version: int, release: str | None, output: str, as_json: bool) -> None:

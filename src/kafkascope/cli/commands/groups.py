@@ -1,10 +1,10 @@
-"""`kafkascope groups`: a cluster in, every group by type, state, members and coordinator out."""
+"""`kafkascope groups` lists every group of a cluster by type, with state, members and coordinator."""
 
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from kafkascope.cli.describe.look import look, view_options
+from kafkascope.cli.describe.run_view import run_view, view_options
 
 if TYPE_CHECKING:
     from kafkascope.client.cluster import Cluster
@@ -37,4 +37,4 @@ def run(host: str, types: tuple[str, ...], states: tuple[str, ...], **options: A
     async def ask(cluster: "Cluster") -> "GroupList":
         return await describe_groups(cluster, types, states)
 
-    return look(host, options, ask, show_groups)
+    return run_view(host, options, ask, show_groups)

@@ -1,4 +1,4 @@
-"""`kafkascope ingest`: recordings in, tables of a lake out, and the marts brought up to date."""
+"""`kafkascope ingest` reads recordings into the tables of a lake and updates its marts."""
 
 import click
 
@@ -48,12 +48,12 @@ def run(
     for port in ports:
         if not 0 < port < 65_536:
             raise UsageError(f"--port: {port} is no port; there are 1 to 65535")
-    wanted = parse_thresholds(thresholds)
-    if no_marts and wanted:
+    limits = parse_thresholds(thresholds)
+    if no_marts and limits:
         raise UsageError("--threshold is for the findings among the marts; --no-marts makes none")
     if every is not None and (no_marts or not follow):
         raise UsageError("--marts-every goes with --follow, and without --no-marts")
-    need_spark()
+    need_spark("ingest")
     from kafkascope.cli.spark.ingest_run import Command
     from kafkascope.pipeline.ingestion.ingest import Options
     from kafkascope.pipeline.mart_rebuilder import EVERY_SECONDS
@@ -62,5 +62,5 @@ def run(
         contents=keep_payloads, pseudonymise=pseudonymise, plan=plan, kafka_ports=ports, tasks=cores
     )  # fmt: skip
     every = EVERY_SECONDS if every is None else every
-    command = Command(uris, where, options, None if no_marts else wanted, as_json=as_json, every=every)
+    command = Command(uris, where, options, None if no_marts else limits, as_json=as_json, every=every)
     return command.follow() if follow else command.once()

@@ -1,7 +1,7 @@
-"""`kafkascope lake`: a lake in, an account of it out; leftovers and old days taken out of it."""
+"""`kafkascope lake` reports on a lake, and deletes leftovers and old days from it."""
 
 from shlex import quote
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from kafkascope.lake.home import Lake
     from kafkascope.lake.upkeep.info import LakeInfo
-    from kafkascope.lake.upkeep.retention import TakenOut, Vacuumed
+    from kafkascope.lake.upkeep.retention import RemovedRows, Vacuumed
 
 # Of every table that is printed here: rows, files, size.
 _COUNTS = (1, 2, 3)
@@ -22,7 +22,7 @@ dry_run_option = click.option("--dry-run", is_flag=True, help="Say what would go
 
 @click.group
 def run() -> None:
-    """Look at a lake and keep it in order.
+    """Inspect and maintain a lake.
 
     LAKE is a folder or a URI, as `ingest` made it. Each command has --json. Exits with 1 where there is no lake, with 3
     where something else is there.
@@ -38,16 +38,16 @@ def info_command(where: str, as_json: bool) -> int:
     Tables with rows, files, bytes and times; ingests that run, and leftovers of those that died.
     """
     lake = _open(where)
-    from kafkascope.cli.output import print_json
+    from kafkascope.cli.output import plain, print_json
     from kafkascope.lake.place import readable
     from kafkascope.lake.upkeep.info import info
 
     with readable(where):
-        said = info(lake)
+        lake_info = info(lake)
     if as_json:
-        print_json(_plain(said))
+        print_json(plain(lake_info, _INTERNAL))
     else:
-        _print_info(said)
+        _print_info(lake_info)
     return 0
 
 
@@ -65,7 +65,7 @@ def vacuum_command(where: str, dry_run: bool, older_than: str, as_json: bool) ->
     """
     from datetime import timedelta
 
-    from kafkascope.cli.output import print_json
+    from kafkascope.cli.output import plain, print_json
     from kafkascope.cli.units import parse_duration
 
     age = timedelta(microseconds=parse_duration(older_than, "--older-than"))
@@ -76,7 +76,7 @@ def vacuum_command(where: str, dry_run: bool, older_than: str, as_json: bool) ->
     with readable(where):
         done = vacuum(lake, dry_run=dry_run, age=age)
     if as_json:
-        print_json({"dry_run": dry_run, **_plain(done)})
+        print_json({"dry_run": dry_run, **plain(done, _INTERNAL)})
     else:
         _print_vacuum(done, dry_run)
     return 0
@@ -92,7 +92,7 @@ def expire_command(where: str, before: str, dry_run: bool, as_json: bool) -> int
 
     What was recorded stays known: the same recordings are not ingested again. `vacuum` deletes the files later.
     """
-    from kafkascope.cli.output import print_json
+    from kafkascope.cli.output import plain, print_json
 
     day = _day(before)
     lake = _open(where)
@@ -102,7 +102,9 @@ def expire_command(where: str, before: str, dry_run: bool, as_json: bool) -> int
     with readable(where):
         taken = expire(lake, day, dry_run=dry_run)
     if as_json:
-        print_json({"dry_run": dry_run, "before": day.isoformat(), "taken_out": [_plain(out) for out in taken]})
+        print_json(
+            {"dry_run": dry_run, "before": day.isoformat(), "taken_out": [plain(out, _INTERNAL) for out in taken]}
+        )
     elif taken:
         from kafkascope.cli.terminal import remark
 
@@ -115,13 +117,9 @@ def expire_command(where: str, before: str, dry_run: bool, as_json: bool) -> int
 
 
 def _open(where: str) -> "Lake":
-    from importlib.util import find_spec
+    from kafkascope.extras import need_extras
 
-    from kafkascope.errors import UsageError
-
-    missing = [name for name in ("deltalake", "numba", "pyarrow") if find_spec(name) is None]
-    if missing:
-        raise UsageError(f"lake needs {' and '.join(missing)}: pip install 'kafkascope[columns,lake]'")
+    need_extras("lake", "lake")
     from kafkascope.lake.home import open_lake
 
     return open_lake(where)
@@ -142,69 +140,63 @@ def _day(text: str) -> "date":
 _INTERNAL = ("token", "given_up")
 
 
-def _plain(said: Any) -> Any:
-    """As JSON has it: objects by field, times in ISO form."""
-    from dataclasses import fields, is_dataclass
-    from datetime import datetime
-
-    if is_dataclass(said):
-        return {one.name: _plain(getattr(said, one.name)) for one in fields(said) if one.name not in _INTERNAL}
-    if isinstance(said, tuple):
-        return [_plain(one) for one in said]
-    return said.isoformat() if isinstance(said, datetime) else said
-
-
-def _print_info(said: "LakeInfo") -> None:
+def _print_info(lake: "LakeInfo") -> None:
     from kafkascope.cli.tables import table
     from kafkascope.cli.terminal import heading, title
-    from kafkascope.cli.units import number, plural, size
+    from kafkascope.formatting import count, number, size
 
-    title(said.uri, f"{plural(said.recordings, 'recording')} in {plural(said.ingests, 'ingest')}, format {said.format}")
+    title(
+        lake.uri,
+        f"{count(lake.recordings, 'recording')} in {count(lake.ingests, 'ingest')}, format {lake.format}",
+    )
     rows = [
         (
-            one.name,
-            number(one.rows),
-            number(one.files),
-            size(one.bytes),
-            " – ".join(f"{at:%Y-%m-%d %H:%M}" for at in (one.first_at, one.last_at) if at is not None),
+            stored.name,
+            number(stored.rows),
+            number(stored.files),
+            size(stored.bytes),
+            " – ".join(f"{at:%Y-%m-%d %H:%M}" for at in (stored.first_at, stored.last_at) if at is not None),
         )
-        for one in said.tables
+        for stored in lake.tables
     ]
     if rows:
         print()
         table(rows, ("table", "rows", "files", "size", "times (UTC)"), right=_COUNTS)
-    if said.running:
+    if lake.running:
         heading("Running")
         table(
             [
                 (run.ingest_id, f"pid {run.pid} on {run.host}, {run.user}, since {run.started:%Y-%m-%d %H:%M:%S}")
-                for run in said.running
+                for run in lake.running
             ]
         )
-    if said.half_done:
+    if lake.half_done:
         heading("Left by ingests that died (the same ingest completes them, vacuum takes them out)")
         table(
             [
-                (one.ingest_id, f"{plural(one.rows, 'row')} in {', '.join(one.tables)}, {size(one.bytes)}")
-                for one in said.half_done
+                (
+                    half_done.ingest_id,
+                    f"{count(half_done.rows, 'row')} in {', '.join(half_done.tables)}, {size(half_done.bytes)}",
+                )
+                for half_done in lake.half_done
             ]
         )
 
 
 def _print_vacuum(done: "Vacuumed", dry_run: bool) -> None:
-    from kafkascope.cli.units import plural, size
+    from kafkascope.formatting import count, size
 
     if done.ingests:
         print(f"Of ingests that died ({', '.join(done.ingests)}): " + _goes(dry_run, "taken out"))
         _print_taken(done.taken_out)
-    print(f"{plural(done.deleted_files, 'file')} of {size(done.deleted_bytes)} {_goes(dry_run, 'deleted')}")
+    print(f"{count(done.deleted_files, 'file')} of {size(done.deleted_bytes)} {_goes(dry_run, 'deleted')}")
     if done.waiting_files:
-        print(f"{plural(done.waiting_files, 'file')} of {size(done.waiting_bytes)} too young to delete")
+        print(f"{count(done.waiting_files, 'file')} of {size(done.waiting_bytes)} too young to delete")
 
 
-def _print_taken(taken: "list[TakenOut] | tuple[TakenOut, ...]") -> None:
+def _print_taken(taken: "list[RemovedRows] | tuple[RemovedRows, ...]") -> None:
     from kafkascope.cli.tables import table
-    from kafkascope.cli.units import number, size
+    from kafkascope.formatting import number, size
 
     rows = [(out.table, number(out.rows), number(out.files), size(out.bytes)) for out in taken]
     table(rows, ("table", "rows", "files", "size"), right=_COUNTS)

@@ -1,4 +1,4 @@
-"""`kafkascope marts`: the tables of a lake in, its marts anew out."""
+"""`kafkascope marts` rebuilds the marts of a lake from its tables."""
 
 import click
 
@@ -18,38 +18,38 @@ def run(where: str, thresholds: tuple[str, ...], cores: int | None, as_json: boo
     Deliveries, tasks, quorum, latencies and findings are made anew from the lake's tables. `ingest` does so at its end;
     this is for other thresholds, and after `ingest --no-marts` or `lake expire`.
     """
-    wanted = parse_thresholds(thresholds)
-    need_spark()
+    limits = parse_thresholds(thresholds)
+    need_spark("marts")
     from kafkascope.cli.spark.marts_state import severities
-    from kafkascope.cli.spark.session import Waiting, spark_session
+    from kafkascope.cli.spark.session import ProgressLine, spark_session
     from kafkascope.lake.home import find_lake
     from kafkascope.lake.place import readable
     from kafkascope.lake.upkeep.upgrade import upgraded
     from kafkascope.pipeline.mart.build import build_marts
 
     lake = upgraded(find_lake(where))
-    waiting = Waiting()
+    progress = ProgressLine()
     with readable(where):
-        with spark_session(cores, waiting) as spark, waiting.step("building the marts"):
-            rows = build_marts(spark, lake, wanted)
-        found = severities(lake)
+        with spark_session(cores, progress) as spark, progress.step("building the marts"):
+            rows = build_marts(spark, lake, limits)
+        severity_counts = severities(lake)
     if as_json:
         from kafkascope.cli.output import print_json
 
-        seconds = {step: round(one, 3) for step, one in waiting.seconds.items()}
-        print_json({"lake": lake.uri, "marts": rows, "findings": found, "seconds": seconds})
+        seconds = {step: round(duration, 3) for step, duration in progress.seconds.items()}
+        print_json({"lake": lake.uri, "marts": rows, "findings": severity_counts, "seconds": seconds})
         return 0
-    _print(where, rows, found, waiting.seconds)
+    _print(where, rows, severity_counts, progress.seconds)
     return 0
 
 
-def _print(where: str, rows: dict[str, int], found: dict[str, int], seconds: dict[str, float]) -> None:
+def _print(where: str, rows: dict[str, int], severity_counts: dict[str, int], seconds: dict[str, float]) -> None:
     from shlex import quote
 
     from kafkascope.cli.spark.ingest_account import findings_text, print_lines
-    from kafkascope.cli.spark.session import took
+    from kafkascope.cli.spark.session import timings
     from kafkascope.cli.tables import table
-    from kafkascope.cli.units import number
+    from kafkascope.formatting import number
 
     table([(number(count), name) for name, count in rows.items()], right=(0,))
-    print_lines([findings_text(found), f"took {took(seconds)}", f"next: kafkascope report {quote(where)}"])
+    print_lines([findings_text(severity_counts), f"took {timings(seconds)}", f"next: kafkascope report {quote(where)}"])

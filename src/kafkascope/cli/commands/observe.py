@@ -1,4 +1,4 @@
-"""`kafkascope observe HOST --lake DIR`: a running cluster in, its history in the tables of a lake out."""
+"""`kafkascope observe HOST --lake DIR` polls a running cluster and records its history in the tables of a lake."""
 
 from typing import Any
 
@@ -40,6 +40,7 @@ def run(
     from kafkascope.cli.live.options import settings_from
     from kafkascope.cli.units import parse_duration
     from kafkascope.errors import UsageError
+    from kafkascope.extras import need_extras
 
     times = {
         "--every": parse_duration(every, "--every"),
@@ -53,19 +54,8 @@ def run(
         raise UsageError("--lake: an empty text is no folder; say . for this one")
     if once and lasting is not None:
         raise UsageError("--once is one poll; --for has no meaning with it")
-    need_lake()
-    from kafkascope.cli.live.observe_run import Asked, observe
+    need_extras("observe", "lake")
+    from kafkascope.cli.live.observe_run import ObserveOptions, observe
 
-    asked = Asked(where, times["--every"] or 0, times["--for"], once, groups, times["--commit-every"] or 0)
-    return observe(settings_from(host, live), asked, as_json=as_json)
-
-
-def need_lake() -> None:
-    """Before anything is asked: the packages are there."""
-    from importlib.util import find_spec
-
-    from kafkascope.errors import UsageError
-
-    missing = [name for name in ("deltalake", "numba", "pyarrow") if find_spec(name) is None]
-    if missing:
-        raise UsageError(f"this needs {' and '.join(missing)}: pip install 'kafkascope[lake]'")
+    options = ObserveOptions(where, times["--every"] or 0, times["--for"], once, groups, times["--commit-every"] or 0)
+    return observe(settings_from(host, live), options, as_json=as_json)

@@ -1,4 +1,5 @@
-"""`kafkascope probe HOST`: every version of every API that a node offers, called and checked byte for byte."""
+"""`kafkascope probe HOST` calls every version of every API that a node offers and checks each response byte for
+byte."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -45,24 +46,24 @@ def run(
     from kafkascope.cli.live.options import settings_from
 
     names = frozenset(_api(name) for name in only)
-    found = asyncio.run(_probe(settings_from(host, options), write, names))
+    result = asyncio.run(_probe(settings_from(host, options), write, names))
     if as_json:
-        print_json(to_json(found))
+        print_json(to_json(result))
     else:
         from kafkascope.cli.live.probe_view import print_probe
 
-        print_probe(found, full=full)
-    return 0 if found.ok else 1
+        print_probe(result, full=full)
+    return 0 if result.ok else 1
 
 
 def _api(name: str) -> str:
     from kafkascope.errors import NotFoundError
     from kafkascope.schema.names import clip, find_api, suggest
 
-    found = find_api(name)
-    if found is None:
+    matching = find_api(name)
+    if matching is None:
         raise NotFoundError(f"no API is called {clip(name)}{suggest(name)}")
-    return found
+    return matching
 
 
 async def _probe(settings: "Settings", write: bool, only: frozenset[str]) -> "Probe":

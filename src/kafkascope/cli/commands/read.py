@@ -1,4 +1,4 @@
-"""`kafkascope read`: recordings in, one line an exchange out; or one of them whole, statistics, or JSON."""
+"""`kafkascope read` lists the exchanges of recordings, one per line, or shows one whole, statistics, or JSON."""
 
 import sys
 from typing import TYPE_CHECKING
@@ -84,21 +84,21 @@ def run(
         "--api": apis, "--client": clients, "--group": groups, "--topic": topics, "--error": errors, "--slow": slow,
         "--between": between, "--where": where,
     }  # fmt: skip
-    if wanted_id is not None and (given := [flag for flag, value in filters.items() if value not in (None, ())]):
-        does = "does" if len(given) == 1 else "do"
-        raise UsageError(f"--exchange finds one exchange by its id; {' and '.join(given)} {does} not go with it")
-    wanted = _wanted(apis, clients, groups, topics, errors, slow, between, where)
+    if wanted_id is not None and (used := [flag for flag, value in filters.items() if value not in (None, ())]):
+        does = "does" if len(used) == 1 else "do"
+        raise UsageError(f"--exchange finds one exchange by its id; {' and '.join(used)} {does} not go with it")
+    selection = _selection(apis, clients, groups, topics, errors, slow, between, where)
     from kafkascope.cli.read.run import Command
 
-    command = Command(files, wanted, ports, follow=follow)
+    command = Command(files, selection, ports, follow=follow)
     if wanted_id is not None:
-        return command.one(wanted_id, records=records, full=full, as_json=as_json)
+        return command.one_exchange(wanted_id, records=records, full=full, as_json=as_json)
     if stats:
         return command.stats(as_json=as_json)
     return command.json_lines() if as_json else command.lines()
 
 
-def _wanted(
+def _selection(
     apis: tuple[str, ...],
     clients: tuple[str, ...],
     groups: tuple[str, ...],
@@ -110,11 +110,12 @@ def _wanted(
 ) -> "ExchangeFilter":
     from kafkascope.cli.units import parse_duration, parse_moment
     from kafkascope.errors import UsageError
+    from kafkascope.extras import need_extras
 
     span = (parse_moment(between[0], "--between"), parse_moment(between[1], "--between")) if between else None
     if between and span and span[0] and span[1] and span[0] >= span[1]:
         raise UsageError(f"--between: the end {between[1]} is not behind the start {between[0]}")
-    need_columns()
+    need_extras("read", "columns")
     from kafkascope.capture.query.select import ExchangeFilter
 
     condition = None
@@ -169,14 +170,3 @@ def _api_key(name: str) -> int:
     if api is None:
         raise NotFoundError(f"no API is called {clip(name)}{suggest(name)}")
     return message(f"{api}Request").key or 0
-
-
-def need_columns() -> None:
-    """One line where the extra is missing."""
-    from importlib.util import find_spec
-
-    from kafkascope.errors import UsageError
-
-    missing = [name for name in ("numba", "pyarrow") if find_spec(name) is None]
-    if missing:
-        raise UsageError(f"read needs {' and '.join(missing)}: pip install 'kafkascope[columns]'")

@@ -1,4 +1,4 @@
-"""`kafkascope report`: the marts of a lake in, a verdict on the terminal out; page and JSON document as files."""
+"""`kafkascope report` prints a verdict on the marts of a lake, and writes it as a page and as JSON."""
 
 from typing import TYPE_CHECKING
 
@@ -28,7 +28,7 @@ def run(
     groups: tuple[str, ...],
     between: tuple[str, str] | None,
 ) -> int:
-    """Tell the health of the clusters in a lake.
+    """Report the health of the clusters in a lake.
 
     LAKE is a folder or a URI, as `ingest` made it. The verdict and the worst findings are printed. The page is one file
     that needs no network. Times are UTC.
@@ -69,13 +69,10 @@ def run(
 
 
 def _open(where: str) -> "Lake":
-    from importlib.util import find_spec
+    from kafkascope.errors import InputError, NotFoundError
+    from kafkascope.extras import need_extras
 
-    from kafkascope.errors import InputError, NotFoundError, UsageError
-
-    missing = [name for name in ("deltalake", "numba", "pyarrow") if find_spec(name) is None]
-    if missing:
-        raise UsageError(f"report needs {' and '.join(missing)}: pip install 'kafkascope[lake]'")
+    need_extras("report", "lake")
     from kafkascope.lake.home import open_lake
 
     try:
@@ -86,17 +83,15 @@ def _open(where: str) -> "Lake":
 
 
 def _scope(groups: tuple[str, ...], between: tuple[str, str] | None) -> "Scope":
-    from datetime import UTC, datetime, timedelta
-
     from kafkascope.cli.units import parse_moment
     from kafkascope.errors import UsageError
     from kafkascope.report.summaries.scope import Scope
+    from kafkascope.times import microseconds_of
 
-    epoch = datetime(1970, 1, 1, tzinfo=UTC)
     ends: list[int | None] = []
     for text in between or ("-", "-"):
         moment = parse_moment(text, "--between")
-        ends.append(None if moment is None else (moment - epoch) // timedelta(microseconds=1))
+        ends.append(None if moment is None else microseconds_of(moment))
     since, until = ends
     if between and since is not None and until is not None and since >= until:
         raise UsageError(f"--between: the end {between[1]} is not behind the start {between[0]}")

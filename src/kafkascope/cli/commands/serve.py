@@ -14,14 +14,14 @@ LOOPBACK = "127.0.0.1"
 @click.option("--no-browser", is_flag=True, help="Open no browser.")
 @json_option
 def run(port: int, host: str, lake: str | None, no_browser: bool, as_json: bool) -> int:
-    """Show the explorer in a browser.
+    """Serve the explorer to a browser.
 
     It listens on loopback, so only this machine can see it. With --host others can too: there is no password and no
     encryption.
     """
-    from kafkascope.cli.explorer_extra import check_extra
+    from kafkascope.extras import need_extras
 
-    check_extra("serve")
+    need_extras("serve", "explorer")
     from kafkascope.cli.serve_run import serve
 
     return serve(host, port, lake, browser=not no_browser, as_json=as_json)

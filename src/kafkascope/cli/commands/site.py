@@ -12,15 +12,15 @@ from kafkascope.cli.arguments import json_option
 @click.option("--force", is_flag=True, help="Write into a folder that holds other files too.")
 @json_option
 def run(folder: str, force: bool, as_json: bool) -> None:
-    """Write the explorer as files that work from any place.
+    """Write the explorer as static files.
 
     Everything but the decoder and the lake is in them. A folder that a former run made is replaced.
     """
     from pathlib import Path
 
-    from kafkascope.cli.explorer_extra import check_extra
+    from kafkascope.extras import need_extras
 
-    check_extra("site")
+    need_extras("site", "explorer")
     from kafkascope.explorer.site import site
 
     shows = sys.stderr.isatty()

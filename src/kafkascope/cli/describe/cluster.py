@@ -1,16 +1,15 @@
-"""`ClusterView`, `FeaturesView` and `TransactionList` in, text out."""
+"""Prints a `ClusterView`, a `FeaturesView` and a `TransactionList`."""
 
 from collections.abc import Sequence
 
 from kafkascope.cli.describe.gaps import show_gaps, show_refused
 from kafkascope.cli.describe.share import held
 from kafkascope.cli.tables import Cell, Content, bad, good, grid
-from kafkascope.cli.terminal import heading, paint, plural, prose, remark, title
-from kafkascope.cli.units import UNKNOWN_VALUE, number
+from kafkascope.cli.terminal import heading, paint, prose, remark, title
 from kafkascope.client.describe.cluster import ClusterView
 from kafkascope.client.describe.features import Feature, FeaturesView
 from kafkascope.client.describe.transactions import Transaction, TransactionList
-from kafkascope.health.findings.words import span
+from kafkascope.formatting import UNKNOWN, count, first_names, number, span
 
 _MOST_NAMED = 10
 
@@ -21,20 +20,20 @@ def show_cluster(view: ClusterView) -> None:
     print()
     rows: list[tuple[Content, ...]] = [
         (
-            one.node_id,
-            one.address or "?",
-            ", ".join(one.roles if view.roles_known else (*one.roles, UNKNOWN_VALUE)),
-            one.rack,
-            bad("fenced") if one.fenced else "",
-            Cell("active controller", ("bold",)) if one.node_id == view.controller_id else "",
+            node.node_id,
+            node.address or "?",
+            ", ".join(node.roles if view.roles_known else (*node.roles, UNKNOWN)),
+            node.rack,
+            bad("fenced") if node.fenced else "",
+            Cell("active controller", ("bold",)) if node.node_id == view.controller_id else "",
         )
-        for one in view.nodes
+        for node in view.nodes
     ]
     grid(("node", "address", "roles", "rack", "", "leads"), rows, "node")
     print()
     if view.topics is not None and view.partitions is not None:
         whose = "" if "Describe" in view.operations else " that we may describe"
-        print(f"  {plural(view.topics, 'topic')}, {plural(view.partitions, 'partition')}{whose}")
+        print(f"  {count(view.topics, 'topic')}, {count(view.partitions, 'partition')}{whose}")
     else:
         print("  Topics and brokers are known to brokers alone; these nodes are controllers.")
     _named("without a leader", view.without_leader)
@@ -46,8 +45,7 @@ def show_cluster(view: ClusterView) -> None:
 
 def _named(what: str, names: Sequence[str]) -> None:
     if names:
-        some = ", ".join(names[:_MOST_NAMED]) + (f" and {len(names) - _MOST_NAMED} more" if names[_MOST_NAMED:] else "")
-        prose(f"{paint(f'{len(names)} {what}', 'red')}: {some}", "    ", "  ")
+        prose(f"{paint(f'{len(names)} {what}', 'red')}: {first_names(names, _MOST_NAMED)}", "    ", "  ")
 
 
 def show_features(view: FeaturesView) -> None:
@@ -58,28 +56,28 @@ def show_features(view: FeaturesView) -> None:
         print()
     rows: list[tuple[Content, ...]] = [
         (
-            one.name,
-            _level(one),
-            f"{one.highest}",
-            _supported(one),
+            feature.name,
+            _level(feature),
+            f"{feature.highest}",
+            _supported(feature),
         )
-        for one in view.features
+        for feature in view.features
     ]
     grid(("feature", "level", "possible", "nodes support"), rows, "possible")
     show_gaps(view.gaps)
 
 
-def _level(one: Feature) -> Cell:
-    if one.level is None:
+def _level(feature: Feature) -> Cell:
+    if feature.level is None:
         return Cell("off", ("dim",))
-    text = f"{one.level}" + (f" ({one.release})" if one.release else "")
-    return good(text) if one.level >= one.highest else Cell(text, ("yellow",))
+    text = f"{feature.level}" + (f" ({feature.release})" if feature.release else "")
+    return good(text) if feature.level >= feature.highest else Cell(text, ("yellow",))
 
 
-def _supported(one: Feature) -> str:
+def _supported(feature: Feature) -> str:
     """One range where all nodes agree."""
     ranges: dict[str, list[str]] = {}
-    for node in one.supported:
+    for node in feature.supported:
         ranges.setdefault(f"{node.min_level}-{node.max_level}", []).append(str(node.node.node_id))
     if len(ranges) == 1:
         return next(iter(ranges))
@@ -87,15 +85,15 @@ def _supported(one: Feature) -> str:
 
 
 def show_transactions(view: TransactionList) -> int:
-    title(plural(len(view.transactions), "transaction"))
+    title(count(len(view.transactions), "transaction"))
     if view.transactions:
         print()
     grid(
         ("transactional id", "state", "producer", "node", "open", "timeout", "partitions"),
-        [_row(one) for one in view.transactions],
+        [_row(transaction) for transaction in view.transactions],
         "producer,node,open,timeout",
     )
-    late = [one.transactional_id for one in view.transactions if one.overdue]
+    late = [transaction.transactional_id for transaction in view.transactions if transaction.overdue]
     if late:
         heading("Overdue")
         prose(
@@ -108,13 +106,14 @@ def show_transactions(view: TransactionList) -> int:
     return show_refused(view.refused)
 
 
-def _row(one: Transaction) -> tuple[Content, ...]:
+def _row(transaction: Transaction) -> tuple[Content, ...]:
     return (
-        one.transactional_id,
-        bad(one.state) if one.overdue else one.state,
-        f"{one.producer_id}" + ("" if one.producer_epoch is None else f" ({one.producer_epoch})"),
-        one.coordinator.node_id,
-        "" if one.age_ms is None else span(one.age_ms),
-        "" if one.timeout_ms is None else span(one.timeout_ms),
-        held(one.partitions) if one.partitions else number(None, "none"),
+        transaction.transactional_id,
+        bad(transaction.state) if transaction.overdue else transaction.state,
+        f"{transaction.producer_id}"
+        + ("" if transaction.producer_epoch is None else f" ({transaction.producer_epoch})"),
+        transaction.coordinator.node_id,
+        "" if transaction.age_ms is None else span(transaction.age_ms),
+        "" if transaction.timeout_ms is None else span(transaction.timeout_ms),
+        held(transaction.partitions) if transaction.partitions else number(None, "none"),
     )

@@ -1,22 +1,24 @@
-"""What a view lacks in, lines out that name the ACL for it; nothing where nothing is missing."""
+"""Prints what a view lacks and the ACL that would show it; nothing where the view is complete."""
 
 from collections.abc import Iterable, Sequence
 
 from kafkascope.cli.terminal import heading, note, prose
 from kafkascope.client.describe.gaps import LEFT_OUT, NO_ANSWER, NOT_SERVED, UNASKED, Gap
+from kafkascope.formatting import first_names
+
+MOST_NAMED = 5
 
 
 def show_gaps(gaps: Sequence[Gap]) -> None:
-    """What is missing for the same reason stands in one line."""
+    """What is missing for the same reason shares one line."""
     if not gaps:
         return
     heading("Not shown")
     reasons: dict[str, list[str]] = {}
-    for one in gaps:
-        reasons.setdefault(reason(one), []).append(one.what)
+    for gap in gaps:
+        reasons.setdefault(reason(gap), []).append(gap.what)
     for why, whats in reasons.items():
-        some = ", ".join(whats[:5]) + (f" and {len(whats) - 5} more" if len(whats) > 5 else "")
-        prose(f"{some}: {why}", "    ", "  ")
+        prose(f"{first_names(whats, MOST_NAMED)}: {why}", "    ", "  ")
 
 
 def reason(lack: Gap) -> str:
@@ -24,10 +26,10 @@ def reason(lack: Gap) -> str:
         return lack.detail or lack.error
     if lack.error == LEFT_OUT:
         return f"{lack.detail}; all are listed with the ACL {lack.needs}"
-    said = f"{lack.api} answered {lack.error}"
+    what = f"{lack.api} answered {lack.error}"
     if lack.needs:
-        return f"{said}; it needs the ACL {lack.needs}"
-    return f"{said}; {lack.detail}" if lack.detail else said
+        return f"{what}; it needs the ACL {lack.needs}"
+    return f"{what}; {lack.detail}" if lack.detail else what
 
 
 def show_refused(refused: Iterable[str]) -> int:

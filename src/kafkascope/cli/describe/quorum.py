@@ -1,11 +1,10 @@
-"""`QuorumView` in, text out: who controls, every replica with its lag and times, who falls behind."""
+"""Prints a `QuorumView`: the leader, every replica with its lag and times, and who falls behind."""
 
 from kafkascope.cli.describe.gaps import show_gaps
 from kafkascope.cli.tables import Cell, Content, bad, good, grid, odd
 from kafkascope.cli.terminal import heading, paint, prose, remark, title
-from kafkascope.cli.units import number
 from kafkascope.client.describe.quorum import QuorumView, ReplicaView
-from kafkascope.health.findings.words import span
+from kafkascope.formatting import number, span
 
 
 def show_quorum(view: QuorumView) -> None:
@@ -17,8 +16,8 @@ def show_quorum(view: QuorumView) -> None:
     print()
     head = ("node", "role", "log end", "lag", "behind", "last fetch", "last caught up", "")
     replicas = (*view.voters, *view.observers)
-    grid(head, [_row(one, view) for one in replicas], "node,log end,lag,behind,last fetch,last caught up")
-    rows = [(one.node_id, one.directory_id, ", ".join(one.endpoints)) for one in replicas]
+    grid(head, [_row(replica, view) for replica in replicas], "node,log end,lag,behind,last fetch,last caught up")
+    rows = [(replica.node_id, replica.directory_id, ", ".join(replica.endpoints)) for replica in replicas]
     if any(row[1] or row[2] for row in rows):
         print()
         grid(("node", "directory", "endpoints"), rows, "node")
@@ -35,31 +34,31 @@ def show_quorum(view: QuorumView) -> None:
     show_gaps(view.gaps)
 
 
-def _row(one: ReplicaView, view: QuorumView) -> tuple[Content, ...]:
-    if one.role == "leader":
-        return (one.node_id, Cell("leader", ("bold",)), number(one.log_end_offset), "", "", "", "", "")
+def _row(replica: ReplicaView, view: QuorumView) -> tuple[Content, ...]:
+    if replica.role == "leader":
+        return (replica.node_id, Cell("leader", ("bold",)), number(replica.log_end_offset), "", "", "", "", "")
     state = good("in time")
-    if one.lag is None:
+    if replica.lag is None:
         state = odd("has not fetched from this leader")
-    elif one.behind:
+    elif replica.behind:
         state = bad("falls behind")
     return (
-        one.node_id,
-        one.role,
-        number(one.log_end_offset),
-        number(one.lag),
-        _span(one.lag_ms),
-        _ago(one.fetch_age_ms),
-        _ago(None if one.last_caught_up_timestamp is None else _age(one, view)),
+        replica.node_id,
+        replica.role,
+        number(replica.log_end_offset),
+        number(replica.lag),
+        _span(replica.lag_ms),
+        _ago(replica.fetch_age_ms),
+        _ago(None if replica.last_caught_up_timestamp is None else _age(replica, view)),
         state,
     )
 
 
-def _age(one: ReplicaView, view: QuorumView) -> int | None:
+def _age(replica: ReplicaView, view: QuorumView) -> int | None:
     leader = next((voter for voter in view.voters if voter.role == "leader"), None)
-    if leader is None or leader.last_caught_up_timestamp is None or one.last_caught_up_timestamp is None:
+    if leader is None or leader.last_caught_up_timestamp is None or replica.last_caught_up_timestamp is None:
         return None
-    return leader.last_caught_up_timestamp - one.last_caught_up_timestamp
+    return leader.last_caught_up_timestamp - replica.last_caught_up_timestamp
 
 
 def _span(milliseconds: int | None) -> str:

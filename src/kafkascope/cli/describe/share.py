@@ -1,4 +1,4 @@
-"""`ShareGroupView` in, text out: state, members, every partition with start, end and lag, delivery settings."""
+"""Prints a `ShareGroupView`: state, members, every partition with start, end and lag, delivery settings."""
 
 import re
 from collections.abc import Sequence
@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from kafkascope.cli.describe.gaps import show_gaps
 from kafkascope.cli.tables import Cell, Content, bad, good, grid, odd
 from kafkascope.cli.terminal import heading, paint, prose, title
-from kafkascope.cli.units import number, number_runs
+from kafkascope.cli.units import number_runs
 from kafkascope.client.describe.share_group import ShareGroupView, SharePartition
 from kafkascope.client.describe.values import NodeAddress, Setting, TopicAssignment
+from kafkascope.formatting import number
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 STATE_STYLES = {"Stable": "green", "Empty": "dim", "Dead": "red", "NotReady": "red"}
@@ -20,21 +21,21 @@ def show_share_group(group: ShareGroupView) -> None:
         ("client", "member", "host", "epoch", "subscribes to", "has"),
         [
             (
-                one.client_id,
-                short(one.member_id),
-                one.host.lstrip("/"),
-                one.member_epoch,
-                ", ".join(one.subscriptions),
-                held(one.assignment),
+                member.client_id,
+                short(member.member_id),
+                member.host.lstrip("/"),
+                member.member_epoch,
+                ", ".join(member.subscriptions),
+                held(member.assignment),
             )
-            for one in group.members
+            for member in group.members
         ],
     )
     if group.partitions:
         heading(f"Partitions, lag {number(group.lag)} in all")
-        names = {one.member_id: one.client_id for one in group.members}
+        names = {member.member_id: member.client_id for member in group.members}
         head = ("topic", "partition", "start", "end", "lag", "", "members")
-        rows = [_row(one, names) for one in group.partitions]
+        rows = [_row(partition, names) for partition in group.partitions]
         grid(head, rows, "partition,start,end,lag")
     if group.standing_still:
         print()
@@ -54,21 +55,21 @@ def facts_of(group: ShareGroupView) -> str:
     return f"epoch {group.group_epoch}, assignment {group.assignment_epoch} by {group.assignor or 'nobody yet'}"
 
 
-def _row(one: SharePartition, names: dict[str, str]) -> tuple[Content, ...]:
+def _row(partition: SharePartition, names: dict[str, str]) -> tuple[Content, ...]:
     state: Content = ""
-    if one.standing_still:
+    if partition.standing_still:
         state = bad("stands still")
-    elif one.standing_still is False and one.lag:
+    elif partition.standing_still is False and partition.lag:
         state = good("moves")
-    elif one.start_offset is None:
+    elif partition.start_offset is None:
         state = odd("not read yet")
-    holders = ", ".join(names.get(member, short(member)) for member in one.members)
+    holders = ", ".join(names.get(member, short(member)) for member in partition.members)
     return (
-        one.topic,
-        one.partition,
-        number(one.start_offset, "-"),
-        number(one.end_offset),
-        number(one.lag, "-" if one.start_offset is None else "?"),
+        partition.topic,
+        partition.partition,
+        number(partition.start_offset, "-"),
+        number(partition.end_offset),
+        number(partition.lag, "-" if partition.start_offset is None else "?"),
         state,
         holders or Cell("nobody", ("yellow",)),
     )
@@ -82,9 +83,9 @@ def named(group: str) -> str:
 def group_title(what: str, name: str, state: str, coordinator: NodeAddress | None, facts: str) -> None:
     """The first lines of every kind of group."""
     title(f"{what} {named(name)}")
-    said = paint(state, STATE_STYLES.get(state, "yellow"), "bold")
+    label = paint(state, STATE_STYLES.get(state, "yellow"), "bold")
     where = f", coordinated by node {coordinator.node_id} ({coordinator.address})" if coordinator else ""
-    prose(f"{said}, {facts}{where}", "  ")
+    prose(f"{label}, {facts}{where}", "  ")
 
 
 def show_members(head: Sequence[str], rows: Sequence[Sequence[Content]]) -> None:
@@ -96,7 +97,7 @@ def show_settings(settings: Sequence[Setting]) -> None:
     if not settings:
         return
     heading("Settings")
-    grid(("name", "value", "from"), [(one.name, one.value or "", _from(one)) for one in settings])
+    grid(("name", "value", "from"), [(setting.name, setting.value or "", _from(setting)) for setting in settings])
 
 
 def _from(setting: Setting) -> Cell:
@@ -104,11 +105,11 @@ def _from(setting: Setting) -> Cell:
 
 
 def short(member: str) -> str:
-    """The part of a member id that tells it apart; `--json` has all of it."""
+    """The part of a member id that identifies it; `--json` has all of it."""
     own = _UUID.search(member)
     start = own.start() if own else 0  # behind the client id, which a broker puts before the id of a classic member
     return f"{member[start : start + 8]}…" if "-" in member and len(member) > 12 else member[:12]
 
 
 def held(assignment: Sequence[TopicAssignment]) -> str:
-    return "; ".join(f"{one.topic} {number_runs(one.partitions)}" for one in assignment) or "nothing"
+    return "; ".join(f"{topic.topic} {number_runs(topic.partitions)}" for topic in assignment) or "nothing"

@@ -4,7 +4,6 @@ from kafkascope.cli.describe.gaps import show_gaps
 from kafkascope.cli.describe.share import group_title, short, show_settings
 from kafkascope.cli.tables import Cell, Content, grid, odd
 from kafkascope.cli.terminal import heading, paint, prose, remark
-from kafkascope.cli.units import number
 from kafkascope.client.describe.streams_values import (
     InputPartition,
     InternalTopic,
@@ -13,6 +12,7 @@ from kafkascope.client.describe.streams_values import (
     Subtopology,
     Tasks,
 )
+from kafkascope.formatting import number
 
 ROLES = ("active", "standby", "warmup")
 
@@ -35,17 +35,17 @@ def show_streams_group(group: StreamsGroupView) -> None:
     if group.inputs:
         heading(f"Input, lag {number(group.lag)} in all")
         # names of repartition topics are as wide as a window
-        for topic in dict.fromkeys(one.topic for one in group.inputs):
+        for topic in dict.fromkeys(partition.topic for partition in group.inputs):
             print(f"  {paint(topic, 'bold')}")
-            rows = [_input(one) for one in group.inputs if one.topic == topic]
+            rows = [_input(partition) for partition in group.inputs if partition.topic == topic]
             grid(("partition", "task", "committed", "end", "lag"), rows, "partition,committed,end,lag", "    ")
     show_settings(group.settings)
     show_gaps(group.gaps)
 
 
-def _input(one: InputPartition) -> tuple[Content, ...]:
-    figures = number(one.current_offset, "-"), number(one.end_offset), number(one.lag)
-    return one.partition, one.task, *figures
+def _input(partition: InputPartition) -> tuple[Content, ...]:
+    figures = number(partition.current_offset, "-"), number(partition.end_offset), number(partition.lag)
+    return partition.partition, partition.task, *figures
 
 
 def _topology(group: StreamsGroupView) -> None:
@@ -81,31 +81,31 @@ def _internal(topic: InternalTopic) -> str:
 def _members(group: StreamsGroupView) -> None:
     heading("Processes" if group.processes else "No members")
     for process in group.processes:
-        hosts = ", ".join(sorted({one.host.lstrip("/") for one in process.members}))
+        hosts = ", ".join(sorted({instance.host.lstrip("/") for instance in process.members}))
         where = f" on {hosts}" + (f", serves {process.endpoint}" if process.endpoint else "")
         print(f"  {paint(process.process_id, 'bold')}{where}")
         head = ("client", "member", "epoch", *ROLES, "")
-        grid(head, [_row(one, group) for one in process.members], "epoch", "    ")
+        grid(head, [_row(instance, group) for instance in process.members], "epoch", "    ")
         for member in process.members:
             for offset in member.task_offsets:
                 lag = "unknown" if offset.lag is None else f"{offset.lag:,}"
                 remark(f"{offset.task}: state lag {lag}", "      ")
 
 
-def _row(one: StreamsMember, group: StreamsGroupView) -> tuple[Content, ...]:
+def _row(member: StreamsMember, group: StreamsGroupView) -> tuple[Content, ...]:
     remarks = []
-    if one.classic:
+    if member.classic:
         remarks.append("classic protocol")
-    if group.topology_epoch is not None and one.topology_epoch != group.topology_epoch:
-        remarks.append(f"topology {one.topology_epoch}")
-    if one.instance_id:
-        remarks.append(f"instance {one.instance_id}")
+    if group.topology_epoch is not None and member.topology_epoch != group.topology_epoch:
+        remarks.append(f"topology {member.topology_epoch}")
+    if member.instance_id:
+        remarks.append(f"instance {member.instance_id}")
     return (
         # Kafka Streams adds it to the name of each thread
-        one.client_id.removesuffix("-consumer"),
-        short(one.member_id),
-        one.member_epoch,
-        *(_tasks(one.assignment, one.target, role) for role in ROLES),
+        member.client_id.removesuffix("-consumer"),
+        short(member.member_id),
+        member.member_epoch,
+        *(_tasks(member.assignment, member.target, role) for role in ROLES),
         ", ".join(remarks),
     )
 

@@ -1,4 +1,4 @@
-"""What was typed for a request in, a request that is checked and ready to be sent out; no connection is needed."""
+"""Checks what was typed for a request and makes the request, without a connection."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +14,7 @@ from kafkascope.schema.targets import parse_target
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RequestedApi:
     """`version` is None where the newest that both sides know is meant."""
 
     api: str
@@ -42,7 +42,7 @@ class Request:
         return bool(self.stand_ins or self.maybe_ids)
 
 
-def read_request(text: str, version: int | None) -> Asked:
+def read_request(text: str, version: int | None) -> RequestedApi:
     """`DescribeQuorum`, `55`, `DescribeQuorum:1`, `DescribeQuorumRequest`; NotFoundError suggests."""
     if not text.partition(":")[0].strip():
         raise UsageError("which API? say its name or key, as DescribeQuorum; `kafkascope apis` lists them")
@@ -56,27 +56,29 @@ def read_request(text: str, version: int | None) -> Asked:
     assert api is not None
     if target.version is not None and version is not None and target.version != version:
         raise UsageError(f"{text} says version {target.version}, --api-version says {version}; leave one out")
-    wanted = target.version if version is None else version
+    chosen = target.version if version is None else version
     known = message(f"{api}Request")
-    if wanted is not None and not known.releases_of(wanted):
-        raise UsageError(f"{known.name} has no version {wanted}; {describe_versions(known)}")
-    return Asked(api, wanted)
+    if chosen is not None and not known.releases_of(chosen):
+        raise UsageError(f"{known.name} has no version {chosen}; {describe_versions(known)}")
+    return RequestedApi(api, chosen)
 
 
-def newest_fitting(api: str, versions: list[int], given: Any) -> Request:
+def newest_fitting(api: str, versions: list[int], content: Any) -> Request:
     """The newest version that has all the fields given; where none has, EncodeError says why the newest does not."""
     wrong: EncodeError | None = None
     for version in reversed(versions):
         try:
-            return make_request(api, version, given)
+            return make_request(api, version, content)
         except EncodeError as error:
             wrong = wrong or error
     assert wrong is not None
     raise wrong
 
 
-def make_request(api: str, version: int, given: Any) -> Request:
+def make_request(api: str, version: int, content: Any) -> Request:
     """EncodeError names the path of what is wrong."""
-    named, found = with_placeholders(api, version, given)
+    named, stand_ins = with_placeholders(api, version, content)
     value = request_value(api, version, named)
-    return Request(api, version, value, found, ids_for_names(api, version, value), effect(api, version, value, found))
+    return Request(
+        api, version, value, stand_ins, ids_for_names(api, version, value), effect(api, version, value, stand_ins)
+    )

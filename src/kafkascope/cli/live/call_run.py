@@ -1,11 +1,12 @@
-"""A request that was typed in, its answers printed, an exit code out; nothing that changes state goes out unasked."""
+"""Runs `call`: sends a request that was typed in and prints its responses. Nothing that changes state is sent without
+`--write`."""
 
 from collections.abc import Mapping
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from kafkascope.cli.live.call_request import Asked, Request, newest_fitting
+from kafkascope.cli.live.call_request import Request, RequestedApi, newest_fitting
 from kafkascope.cli.live.options import note_of_client, settings_from
 from kafkascope.errors import NotFoundError, UsageError
 from kafkascope.schema.catalog import message
@@ -19,22 +20,22 @@ if TYPE_CHECKING:
     from kafkascope.client.targets import Target
 
 
-def run_call(asked: Asked, given: Any, host: str, options: Mapping[str, Any]) -> int:
-    """Whatever can be said without a connection is said before there is one."""
+def run_call(requested: RequestedApi, content: Any, host: str, options: Mapping[str, Any]) -> int:
+    """Everything that can be checked without a connection is checked before connecting."""
     target = _target(options["to"])
-    request = newest_fitting(asked.api, asked.candidates, given)
+    request = newest_fitting(requested.api, requested.candidates, content)
     if not options["dry_run"]:
         _refuse(request, options["write"])
     elif not request.needs_names:
         from kafkascope.cli.live.call_view import print_dry_run
 
-        where = "" if asked.version is not None else f"version {request.version} is the newest known here that fits"
+        where = "" if requested.version is not None else f"version {request.version} is the newest known here that fits"
         print_dry_run(request, options["client_id"] or "kafkascope", where, full=options["full"])
         return 0
     import asyncio
 
     settings = settings_from(host, options)
-    return asyncio.run(_Run(asked, given, settings, target, options).run())
+    return asyncio.run(_Run(requested, content, settings, target, options).run())
 
 
 def _target(text: str | None) -> "Target | None":
@@ -54,10 +55,15 @@ class _Run:
     """One command: a connection, a version, names, then the call as often as it is wanted."""
 
     def __init__(
-        self, asked: Asked, given: Any, settings: "Settings", target: "Target | None", options: Mapping[str, Any]
+        self,
+        requested: RequestedApi,
+        content: Any,
+        settings: "Settings",
+        target: "Target | None",
+        options: Mapping[str, Any],
     ) -> None:
-        self.asked = asked
-        self.given = given
+        self.requested = requested
+        self.content = content
         self.settings = settings
         self.target = target
         self.options = options
@@ -73,7 +79,7 @@ class _Run:
         from kafkascope.client.cluster import connect
 
         async with connect(self.settings, on_note=note_of_client) as cluster:
-            request = newest_fitting(self.asked.api, await self._versions(cluster), self.given)
+            request = newest_fitting(self.requested.api, await self._versions(cluster), self.content)
             if not self.options["dry_run"]:
                 _refuse(request, self.options["write"])
             request, names = await self._resolved(cluster, request)
@@ -89,19 +95,21 @@ class _Run:
 
     async def _versions(self, cluster: "Cluster") -> list[int]:
         """Those both know, or the one asked for; the error says what the node has, and which releases have more."""
-        known = message(f"{self.asked.api}Request")
+        known = message(f"{self.requested.api}Request")
         served = (await cluster.versions()).get(-1 if known.key is None else known.key)
         where = ", ".join(map(str, self.settings.bootstrap))
         if served is None:
-            raise NotFoundError(f"{where} does not serve {self.asked.api}; {_who_serves(known, cluster.controllers)}")
-        both = [version for version in self.asked.candidates if served[0] <= version <= served[1]]
+            raise NotFoundError(
+                f"{where} does not serve {self.requested.api}; {_who_serves(known, cluster.controllers)}"
+            )
+        both = [version for version in self.requested.candidates if served[0] <= version <= served[1]]
         if both:
             return both
-        wanted = "none known here"
-        if self.asked.version is not None:
-            releases = ", ".join(map(str, known.releases_of(self.asked.version)))
-            wanted = f"not v{self.asked.version}, which is in Kafka {releases}"
-        raise UsageError(f"{where} serves {self.asked.api} v{served[0]}-{served[1]}, {wanted}")
+        known_here = "none known here"
+        if self.requested.version is not None:
+            releases = ", ".join(map(str, known.releases_of(self.requested.version)))
+            known_here = f"not v{self.requested.version}, which is in Kafka {releases}"
+        raise UsageError(f"{where} serves {self.requested.api} v{served[0]}-{served[1]}, {known_here}")
 
     async def _resolved(self, cluster: "Cluster", request: Request) -> tuple[Request, dict[UUID, str]]:
         if not request.needs_names:
@@ -157,7 +165,7 @@ class _Run:
         return code
 
     async def _with_node(self, cluster: "Cluster", answer: "Answer") -> "Answer":
-        """Who answered, where nothing had to be known about nodes before; a cluster may refuse to tell."""
+        """Who answered, where nothing had to be known about nodes before; a cluster may refuse to list them."""
         if answer.node is not None:
             return answer
         from contextlib import suppress
@@ -175,12 +183,12 @@ class _Run:
         from kafkascope.client.names import ids_of, names_of, topic_names
 
         own = names_of(answer.api, answer.api_version, answer.value) if answer.value else {}
-        wanted = (
+        missing = (
             ids_of(answer.api, answer.api_version, answer.value) - own.keys() - known.keys() if answer.value else ()
         )
-        if not wanted or self.settings.controllers:
+        if not missing or self.settings.controllers:
             return own
-        return own | await topic_names(cluster, wanted)
+        return own | await topic_names(cluster, missing)
 
 
 def _who_serves(known: Message, controllers: bool) -> str:

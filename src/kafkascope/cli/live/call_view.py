@@ -1,4 +1,4 @@
-"""Answers of a cluster in, what people or programs read out: a header line, JSON with remarks, hex, or times."""
+"""Prints the responses of a cluster: a header line, JSON with remarks, hex, or times."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -54,14 +54,14 @@ def print_answer(
     if not answer.response_bytes and not answer.value:
         remark("a request that nobody answers; it was sent")
         return
-    found = layout(f"{answer.api}Response", answer.api_version)
-    print_value(found, answer.value, names, full=full)
-    if _has_records(found.fields):
+    response_layout = layout(f"{answer.api}Response", answer.api_version)
+    print_value(response_layout, answer.value, names, full=full)
+    if _has_records(response_layout.fields):
         from kafkascope.cli.bytes.records_view import print_records
         from kafkascope.codec.frame import decode_response_frame
 
-        asked = (answer.api, answer.api_version)
-        body = decode_response_frame(answer.response_bytes, asked, has_length=False).body
+        sent = (answer.api, answer.api_version)
+        body = decode_response_frame(answer.response_bytes, sent, has_length=False).body
         if body is not None:
             print_records(body, None, contents=records, full=full)
     for reason in answer.reasons:
@@ -69,8 +69,8 @@ def print_answer(
     if error is not None:
         path, code = error
         known = error_codes().get(code)
-        told = f" {cause_and_remedy(known.name)[1]}" if known else ""
-        print(paint(f"{path} is {error_name(code)} ({code}).", "red", "bold") + told)
+        remedy = f" {cause_and_remedy(known.name)[1]}" if known else ""
+        print(paint(f"{path} is {error_name(code)} ({code}).", "red", "bold") + remedy)
 
 
 def _has_records(fields: tuple[LayoutField, ...]) -> bool:
@@ -95,7 +95,7 @@ def print_raw(answer: Answer) -> None:
 
 def print_times(answer: Answer, times: list[float], *, as_json: bool) -> None:
     ordered = sorted(times)
-    told = {"min": ordered[0], **{f"p{p}": percentile(ordered, p) for p in PERCENTILES}, "max": ordered[-1]}
+    figures = {"min": ordered[0], **{f"p{p}": percentile(ordered, p) for p in PERCENTILES}, "max": ordered[-1]}
     if as_json:
         print_json(
             {
@@ -105,7 +105,7 @@ def print_times(answer: Answer, times: list[float], *, as_json: bool) -> None:
                 "address": str(answer.address),
                 "calls": len(times),
                 "milliseconds": [round(took, 3) for took in times],
-                "summary": {name: round(took, 3) for name, took in told.items()},
+                "summary": {name: round(took, 3) for name, took in figures.items()},
             }
         )
         return
@@ -113,7 +113,7 @@ def print_times(answer: Answer, times: list[float], *, as_json: bool) -> None:
     table([(f"call {at}", f"{took:.2f} ms") for at, took in enumerate(times[:_MOST_TIMES], 1)])
     if len(times) > _MOST_TIMES:
         remark(f"… {len(times) - _MOST_TIMES} more", "  ")
-    print("  " + " · ".join(f"{name} {took:.2f} ms" for name, took in told.items()))
+    print("  " + " · ".join(f"{name} {took:.2f} ms" for name, took in figures.items()))
 
 
 def percentile(ordered: list[float], percent: int) -> float:
@@ -122,7 +122,7 @@ def percentile(ordered: list[float], percent: int) -> float:
 
 
 def first_error(answer: Answer) -> tuple[str, int] | None:
-    """The first error code of an answer that is not 0, in the order of its fields, and where it stands."""
+    """The first error code of an answer that is not 0, in the order of its fields, and its path."""
     if not answer.value:
         return None
     return _first_error(layout(f"{answer.api}Response", answer.api_version).fields, answer.value, "")
@@ -136,7 +136,7 @@ def _first_error(fields: tuple[LayoutField, ...], value: Mapping[str, Any], path
         if field.type == "struct" and content is not None:
             for number, item in enumerate(content if field.array else [content]):
                 inside = f"{path}{field.name}[{number}]." if field.array else f"{path}{field.name}."
-                found = _first_error(field.fields, item, inside)
-                if found:
-                    return found
+                inner = _first_error(field.fields, item, inside)
+                if inner:
+                    return inner
     return None

@@ -1,12 +1,12 @@
-"""`check --listen`: GET /metrics in, OpenMetrics of a look at the cluster out. A cluster that is gone is told as
-`kafkascope_up 0`, and asked for again at the next scrape."""
+"""Serves `check --listen`: each GET of /metrics looks at the cluster and returns OpenMetrics. A cluster that is gone is
+`kafkascope_up 0`, and is tried again at the next scrape."""
 
 import asyncio
 import signal
 from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING
 
-from kafkascope.cli.live.check_run import Asked
+from kafkascope.cli.live.check_run import CheckOptions
 from kafkascope.cli.live.options import note_of_client
 from kafkascope.cli.terminal import note
 from kafkascope.client.check.openmetrics import CONTENT_TYPE, PLAIN_CONTENT_TYPE
@@ -34,12 +34,12 @@ def parse_listen(text: str) -> Address:
     return Address(host.strip("[]") or LOOPBACK, int(port))
 
 
-async def listen(settings: "Settings", asked: Asked, place: Address) -> int:
+async def listen(settings: "Settings", options: CheckOptions, place: Address) -> int:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for name in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(name, stop.set)
-    async with Watched(settings, asked) as watched:
+    async with Watched(settings, options) as watched:
         try:
             server = await asyncio.start_server(watched.answer, place.host, place.port, limit=MAX_HTTP_HEAD_BYTES)
         except OSError as error:
@@ -54,8 +54,8 @@ async def listen(settings: "Settings", asked: Asked, place: Address) -> int:
 class Watched:
     """The cluster, connected while it answers. Scrapes that come together share one look."""
 
-    def __init__(self, settings: "Settings", asked: Asked) -> None:
-        self._settings, self._asked = settings, asked
+    def __init__(self, settings: "Settings", options: CheckOptions) -> None:
+        self._settings, self._options = settings, options
         self._cluster: Cluster | None = None
         self._open = AsyncExitStack()
         self._looking: asyncio.Task[str] | None = None
@@ -112,9 +112,9 @@ class Watched:
         try:
             if self._cluster is None:
                 self._cluster = await self._open.enter_async_context(connect(self._settings, on_note=note_of_client))
-            asked = self._asked
+            options = self._options
             return render_metrics(
-                await check_cluster(self._cluster, asked.kinds, asked.groups, asked.wanted, asked.seconds)
+                await check_cluster(self._cluster, options.kinds, options.groups, options.limits, options.seconds)
             )
         except ReachError:
             self._cluster = None

@@ -1,4 +1,4 @@
-"""`check` at work: flags turned into what is wanted, a look, one line or JSON or metrics, and the exit code."""
+"""Runs `check`: turns flags into limits, takes a look, and prints one line, JSON or metrics."""
 
 import asyncio
 import sys
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from kafkascope.cli.live.check_targets import ALL
 from kafkascope.cli.live.options import note_of_client, settings_from
-from kafkascope.cli.terminal import printable
 from kafkascope.cli.thresholds import parse_thresholds
 from kafkascope.cli.units import parse_duration
 from kafkascope.client.check.run import (
@@ -25,6 +24,7 @@ from kafkascope.client.check.run import (
 from kafkascope.client.check.verdicts import CheckLimits, summary_line
 from kafkascope.client.cluster import connect, time_limit
 from kafkascope.errors import ReachError, UsageError
+from kafkascope.formatting import printable
 
 if TYPE_CHECKING:
     from kafkascope.client.settings import Settings
@@ -34,12 +34,12 @@ UNHEALTHY = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CheckOptions:
     """What to look at, for how many seconds, and what is wanted of it."""
 
     what: str
     groups: tuple[str, ...]
-    wanted: CheckLimits
+    limits: CheckLimits
     seconds: float
 
     @property
@@ -47,7 +47,7 @@ class Asked:
         return (QUORUM, SHARE, STREAMS, GROUP) if self.what == ALL else (self.what,)
 
     @staticmethod
-    def of(what: str, groups: tuple[str, ...], options: Mapping[str, Any]) -> "Asked":
+    def of(what: str, groups: tuple[str, ...], options: Mapping[str, Any]) -> "CheckOptions":
         """UsageError where flags say nothing about what is checked."""
         if groups and what in (QUORUM, ALL):
             raise UsageError(f"check {what} is about no group; `check share-group HOST {groups[0]}` is")
@@ -59,21 +59,21 @@ class Asked:
             raise UsageError("--json and OpenMetrics are two forms; ask for one of them")
         lasting = options["lasting"]
         microseconds = 0 if lasting is None else parse_duration(lasting, "--for")
-        wanted = CheckLimits(
+        limits = CheckLimits(
             options["max_lag"], options["max_lag_ms"], options["min_members"],
             parse_thresholds(options["thresholds"]), microseconds // 1000, options["fail_on"],
         )  # fmt: skip
-        return Asked(what, groups, wanted, microseconds / 1_000_000)
+        return CheckOptions(what, groups, limits, microseconds / 1_000_000)
 
 
-def run_check(asked: Asked, host: str, options: Mapping[str, Any]) -> int:
+def run_check(checks: CheckOptions, host: str, options: Mapping[str, Any]) -> int:
     if options["listen"] is not None:
         from kafkascope.cli.live.check_listen import listen, parse_listen
 
         place = parse_listen(options["listen"])
-        return asyncio.run(listen(settings_from(host, options), asked, place))
+        return asyncio.run(listen(settings_from(host, options), checks, place))
     try:
-        report = asyncio.run(check(settings_from(host, options), asked))
+        report = asyncio.run(check(settings_from(host, options), checks))
     except ReachError:
         if options["form"] == "openmetrics":
             sys.stdout.write(render_unreachable())
@@ -87,14 +87,14 @@ def run_check(asked: Asked, host: str, options: Mapping[str, Any]) -> int:
 
         print_json(report_json(report))
     else:
-        print(printable(summary_line(report.results, _WORDS[asked.what])))
+        print(printable(summary_line(report.results, _WORDS[checks.what])))
     return 0 if report.healthy else UNHEALTHY
 
 
-async def check(settings: "Settings", asked: Asked) -> CheckReport:
-    with nullcontext() if asked.seconds else time_limit(settings.timeout):
+async def check(settings: "Settings", options: CheckOptions) -> CheckReport:
+    with nullcontext() if options.seconds else time_limit(settings.timeout):
         async with connect(settings, on_note=note_of_client) as cluster:
-            return await check_cluster(cluster, asked.kinds, asked.groups, asked.wanted, asked.seconds)
+            return await check_cluster(cluster, options.kinds, options.groups, options.limits, options.seconds)
 
 
 def report_json(report: CheckReport) -> dict[str, Any]:
@@ -103,16 +103,16 @@ def report_json(report: CheckReport) -> dict[str, Any]:
         "seconds": round(report.seconds, 3),
         "checks": [
             {
-                "check": one.check,
-                "subject": one.subject,
-                "healthy": one.healthy,
-                "says": one.summary,
-                "figures": dict(one.figures),
-                "problems": [asdict(problem) for problem in one.problems],
-                "notes": [asdict(problem) for problem in one.notes],
-                "gaps": [asdict(gap) for gap in one.gaps],
+                "check": result.check,
+                "subject": result.subject,
+                "healthy": result.healthy,
+                "says": result.summary,
+                "figures": dict(result.figures),
+                "problems": [asdict(problem) for problem in result.problems],
+                "notes": [asdict(problem) for problem in result.notes],
+                "gaps": [asdict(gap) for gap in result.gaps],
             }
-            for one in report.results
+            for result in report.results
         ],
         "gaps": [asdict(gap) for gap in report.gaps],
     }

@@ -1,4 +1,4 @@
-"""`observe` at work: polls on time, commits beside them, a line for whoever watches, an end that loses nothing."""
+"""Runs `observe`: polls on time, commits beside them, a line for whoever watches, and an end that loses nothing."""
 
 import asyncio
 import os
@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from kafkascope.cli.live.options import note_of_client
 from kafkascope.cli.terminal import note, notes_width, takes_commands
-from kafkascope.cli.units import number, plural
 from kafkascope.client.cluster import connect, time_limit
 from kafkascope.client.observe.buffer import PollBatch, PollBuffer
 from kafkascope.client.observe.observer import Observer, Poll
+from kafkascope.formatting import count, number
 
 if TYPE_CHECKING:
     from kafkascope.capture.exchanges.client_calls import ClientCall, ConnectionKey
@@ -35,13 +35,13 @@ LEAST_POLL_SECONDS = 0.5
 # For the last commit after Ctrl-C or SIGTERM: it takes a second, or a minute where kernels have to be compiled first. A
 # service that is stopped is killed after thirty (Kubernetes) or ninety (systemd).
 LANDING_SECONDS = 10.0
-# What went wrong is said again when it comes back after so many polls without it; a frozen node is asked in some polls
+# A problem is reported again when it comes back after so many polls without it; a frozen node is asked in some polls
 # and not in others.
 POLLS_UNTIL_WELL = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ObserveOptions:
     """Times are microseconds; `lasting` None is until it is stopped."""
 
     where: str
@@ -52,23 +52,23 @@ class Asked:
     commit_every: int
 
 
-def observe(settings: "Settings", asked: Asked, *, as_json: bool = False) -> int:
-    totals, interrupted = asyncio.run(_observe(settings, asked))
+def observe(settings: "Settings", options: ObserveOptions, *, as_json: bool = False) -> int:
+    totals, interrupted = asyncio.run(_observe(settings, options))
     if as_json:
         from kafkascope.cli.output import print_json
 
         print_json(totals)
     else:
-        print(_account(totals, asked.where))
+        print(_account(totals, options.where))
     return INTERRUPTED if interrupted else 0
 
 
-async def _observe(settings: "Settings", asked: Asked) -> tuple[dict[str, Any], bool]:
+async def _observe(settings: "Settings", options: ObserveOptions) -> tuple[dict[str, Any], bool]:
     began = time.monotonic()
     early: list[Answer] = []
     async with AsyncExitStack() as stack:
         # Until it is connected, a signal ends it at once: there is nothing to lose.
-        with _once(asked, max(settings.timeout - _POLL_SECONDS, settings.timeout / 2)):
+        with _once(options, max(settings.timeout - _POLL_SECONDS, settings.timeout / 2)):
             cluster = await stack.enter_async_context(
                 connect(settings, every_answer=early.append, on_note=note_of_client)
             )
@@ -77,13 +77,13 @@ async def _observe(settings: "Settings", asked: Asked) -> tuple[dict[str, Any], 
         from kafkascope.lake.upkeep.upgrade import lake_to_write
         from kafkascope.pipeline.observed import ObservationWriter
 
-        lake = lake_to_write(asked.where)
-        told: dict[str, object] = {"every_ms": asked.every // 1000, "groups": list(asked.groups)}
-        writer = ObservationWriter(lake, str(settings.bootstrap[0]), secrets.token_hex(6), told)
-        timeout = min(settings.timeout, max(LEAST_TIMEOUT, asked.every / MICROSECONDS))
-        run = _Run(asked, Observer(cluster, asked.groups, timeout, early), writer, stop)
+        lake = lake_to_write(options.where)
+        run_options: dict[str, object] = {"every_ms": options.every // 1000, "groups": list(options.groups)}
+        writer = ObservationWriter(lake, str(settings.bootstrap[0]), secrets.token_hex(6), run_options)
+        timeout = min(settings.timeout, max(LEAST_TIMEOUT, options.every / MICROSECONDS))
+        run = _Run(options, Observer(cluster, options.groups, timeout, early), writer, stop)
         left = settings.timeout - (time.monotonic() - began)
-        with _once(asked, max(left, LEAST_POLL_SECONDS)):
+        with _once(options, max(left, LEAST_POLL_SECONDS)):
             try:
                 await run.polls()
             finally:
@@ -101,9 +101,9 @@ async def _observe(settings: "Settings", asked: Asked) -> tuple[dict[str, Any], 
     return totals, stop.interrupted
 
 
-def _once(asked: Asked, seconds: float) -> AbstractContextManager[None]:
+def _once(options: ObserveOptions, seconds: float) -> AbstractContextManager[None]:
     """A single poll is a look."""
-    return time_limit(seconds) if asked.once else nullcontext()
+    return time_limit(seconds) if options.once else nullcontext()
 
 
 class _Stop:
@@ -150,22 +150,22 @@ async def _stopping() -> AsyncIterator[_Stop]:
 class _Run:
     """One observer. Commits go on in a thread, one after the other, while polls keep their time."""
 
-    def __init__(self, asked: Asked, observer: Observer, writer: "ObservationWriter", stop: _Stop) -> None:
-        self._asked, self._observer, self._writer, self._stop = asked, observer, writer, stop
-        self._portions = PollBuffer(asked.commit_every / MICROSECONDS)
+    def __init__(self, options: ObserveOptions, observer: Observer, writer: "ObservationWriter", stop: _Stop) -> None:
+        self._options, self._observer, self._writer, self._stop = options, observer, writer, stop
+        self._portions = PollBuffer(options.commit_every / MICROSECONDS)
         self._loading: asyncio.Task[None] | None = None
         self._committing: asyncio.Task[None] | None = None
-        # What was said, and in which poll it last held.
-        self._told: dict[str, int] = {}
+        # Problems that were reported, and the last poll that had each.
+        self._reported: dict[str, int] = {}
         self._watched = _Watched()
         self.polled = self.unanswered = 0
 
     async def polls(self) -> None:
-        every, began = self._asked.every / MICROSECONDS, time.monotonic()
-        until = None if self._asked.lasting is None else began + self._asked.lasting / MICROSECONDS
-        if not self._asked.once:
+        every, began = self._options.every / MICROSECONDS, time.monotonic()
+        until = None if self._options.lasting is None else began + self._options.lasting / MICROSECONDS
+        if not self._options.once:
             ends = " until Ctrl-C" if until is None else ""
-            note(f"observing every {every:g} s into {self._asked.where}{ends}")
+            note(f"observing every {every:g} s into {self._options.where}{ends}")
         # Beside the first poll, so that nothing is left of it when its time is over.
         self._loading = asyncio.create_task(asyncio.to_thread(self._writer.load))
         turn = 0
@@ -173,7 +173,7 @@ class _Run:
             await self._poll()
             turn = max(turn + 1, int((time.monotonic() - began) / every))
             following = began + turn * every
-            if self._asked.once or (until is not None and following >= until):
+            if self._options.once or (until is not None and following >= until):
                 if until is not None:
                     await self._stop.within(until - time.monotonic())
                 return
@@ -202,17 +202,19 @@ class _Run:
             await self._commit()
 
     def _say(self, poll: Poll) -> None:
-        missed = [one for one in poll.failures if not one.reached]
+        missed = [failure for failure in poll.failures if not failure.reached]
         self.unanswered += bool(missed)
-        for one in poll.failures:
-            if one.detail not in self._told:
-                self._watched.remark(f"kafkascope: {one.detail}")
-            self._told[one.detail] = self.polled
-        self._told = {said: last for said, last in self._told.items() if self.polled - last < POLLS_UNTIL_WELL}
+        for failure in poll.failures:
+            if failure.detail not in self._reported:
+                self._watched.remark(f"kafkascope: {failure.detail}")
+            self._reported[failure.detail] = self.polled
+        self._reported = {
+            problem: last for problem, last in self._reported.items() if self.polled - last < POLLS_UNTIL_WELL
+        }
         written = self._writer.totals
         self._watched.line(
-            f"poll {number(self.polled)}: {plural(len(poll.answers), 'call')}, {plural(poll.groups, 'group')}; in the "
-            f"lake {plural(written.exchanges, 'exchange')} by {plural(written.commits, 'commit')}"
+            f"poll {number(self.polled)}: {count(len(poll.answers), 'call')}, {count(poll.groups, 'group')}; in the "
+            f"lake {count(written.exchanges, 'exchange')} by {count(written.commits, 'commit')}"
             + (f"; {number(self.unanswered)} without all answers" if self.unanswered else "")
         )
 
@@ -229,7 +231,7 @@ class _Run:
         from kafkascope.pipeline.observed import FailedPolls, Portion
 
         calls = [_called(answer) for answer in gathered.answers]
-        failed = [FailedPolls(at, polls, said) for said, (at, polls) in gathered.failures.items()]
+        failed = [FailedPolls(at, polls, problem) for problem, (at, polls) in gathered.failures.items()]
         self._writer.commit_portion(Portion(calls, failed, gathered.polls, still_open))
 
     async def _commit_done(self) -> None:
@@ -278,6 +280,6 @@ def _account(totals: dict[str, Any], where: str) -> str:
 
     missed = f", {number(totals['unanswered'])} of them without all answers" if totals["unanswered"] else ""
     return (
-        f"{plural(totals['polls'], 'poll')}{missed}; {plural(totals['exchanges'], 'exchange')} in "
-        f"{plural(totals['commits'], 'commit')}\nnext: kafkascope marts {quote(where)}"
+        f"{count(totals['polls'], 'poll')}{missed}; {count(totals['exchanges'], 'exchange')} in "
+        f"{count(totals['commits'], 'commit')}\nnext: kafkascope marts {quote(where)}"
     )

@@ -1,6 +1,6 @@
 """The flags of every command that talks to a cluster, and the `Settings` that they, the variables and a file make.
 
-No flag takes a secret: what is typed stands in the process list and in the shell's history.
+No flag takes a secret: what is typed shows in the process list and in the shell's history.
 """
 
 import os
@@ -86,26 +86,27 @@ def live_options(command: F) -> F:
 
 
 def settings_from(host: str, options: Mapping[str, Any]) -> "Settings":
-    """Flags over variables over the file over defaults. HOST `-` stands for the addresses of KAFKASCOPE_BOOTSTRAP or of
+    """Flags over variables over the file over defaults. HOST `-` means the addresses of KAFKASCOPE_BOOTSTRAP or of
     the file. Names in `options` that are none of ours are left alone."""
     from kafkascope.cli.terminal import note
     from kafkascope.client.config.environment import config_path, from_environment
     from kafkascope.client.config.merge import make_settings
 
-    given = _flags(host, options).merged_over(from_environment(os.environ))
+    settings = _flags(host, options).merged_over(from_environment(os.environ))
     path = options.get("config") or config_path(os.environ)
     if path is not None:
         from kafkascope.client.config.file import read_config
 
-        given = given.merged_over(read_config(path), of_file=True)
-    for line in given.notes:
+        settings = settings.merged_over(read_config(path), of_file=True)
+    for line in settings.notes:
         note(f"kafkascope: {line}")
-    return make_settings(given, _ask)
+    return make_settings(settings, _ask)
 
 
 def note_of_client(text: str) -> None:
     """What a client has to say beside its answers, as that brokers were left out."""
-    from kafkascope.cli.terminal import note, printable
+    from kafkascope.cli.terminal import note
+    from kafkascope.formatting import printable
 
     note(f"kafkascope: {printable(text)}")
 
@@ -116,15 +117,15 @@ def _flags(host: str, options: Mapping[str, Any]) -> "PartialSettings":
 
     names = "timeout connect_timeout client_id tls ca certificate key server_name sasl_mechanism username token_file"
     names += " token_url token_client_id token_scope token_ca"
-    said: dict[str, Any] = {name: options.get(name) for name in names.split()}
+    flags: dict[str, Any] = {name: options.get(name) for name in names.split()}
     # a flag that is not there says nothing: a variable or the file may
-    said |= {
+    flags |= {
         name: options.get(name) or None for name in ("bootstrap_controller", "any_host_name", "insecure", "resolve")
     }
     for name in ("ca_password", "key_password", "password", "token_client_secret"):
         path = options.get(f"{name}_file")
-        said[name] = None if path is None else read_secret(path)
-    return PartialSettings(bootstrap=None if host in ("", "-") else host, **said).with_implied()
+        flags[name] = None if path is None else read_secret(path)
+    return PartialSettings(bootstrap=None if host in ("", "-") else host, **flags).with_implied()
 
 
 def _ask(what: str) -> "Secret | None":

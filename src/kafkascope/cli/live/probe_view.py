@@ -1,11 +1,12 @@
-"""A probe in, its account as text out: a row an API, what was proven, and what was not and why."""
+"""Prints the results of a probe: one row per API, what was proven, and what was not and why."""
 
 from collections.abc import Iterator
 from itertools import groupby
 
 from kafkascope.cli.tables import table
-from kafkascope.cli.terminal import heading, paint, plural, prose, title
+from kafkascope.cli.terminal import heading, paint, prose, title
 from kafkascope.client.probe.result import Probe, VersionProof
+from kafkascope.formatting import count
 from kafkascope.schema.versions import format_versions
 
 
@@ -79,11 +80,11 @@ def _print_versions(probe: Probe) -> None:
 def _print_sum(probe: Probe) -> None:
     answers = sum(proof.answers for proof in probe.proofs)
     proven, failed = probe.count("proven"), probe.count("failed")
-    pairs = plural(len(probe.proofs), "(API, version) pair")
+    pairs = count(len(probe.proofs), "(API, version) pair")
     print(paint(f"{proven} of {pairs} proven", "bold", "red" if failed else "green"), end="")
     print(f", {failed} failed, {probe.count('not sent')} not sent, {probe.count('unknown')} unknown.")
     exact = "all exact and the same bytes again" if not failed else "not all exact, or not all there"
     examples = ", ".join(f"{probe.count_examples(state)} {state}" for state in ("accepted", "refused", "unserved"))
-    print(f"{plural(answers, 'answer')}, {exact}; examples: {examples}.")
+    print(f"{count(answers, 'answer')}, {exact}; examples: {examples}.")
     if not probe.wrote:
         print(paint("Without --write nothing is made to ask about, and nothing that changes something is sent.", "dim"))

@@ -1,4 +1,4 @@
-"""A decoded value in, JSON for people out: what a code means and which topic an id is stand beside it, as comments."""
+"""Prints a decoded value as JSON for people, with the meaning of codes and the topics of ids as comments."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -6,10 +6,11 @@ from typing import Any
 from uuid import UUID
 
 from kafkascope.cli.output import json_text
-from kafkascope.cli.terminal import paint, printable
+from kafkascope.cli.terminal import paint
 from kafkascope.codec.annotations.annotate import API_KEYS
 from kafkascope.codec.json_form import uuid_text
 from kafkascope.codec.result import UNKNOWN_TAGS
+from kafkascope.formatting import printable
 from kafkascope.limits import MAX_SHOWN_ITEMS
 from kafkascope.schema.catalog import apis
 from kafkascope.schema.errors.error_codes import error_name
@@ -18,15 +19,17 @@ from kafkascope.schema.layouts.layout import Layout, LayoutField
 from kafkascope.schema.values import meaning, named_values
 
 
-def print_value(found: Layout, value: Mapping[str, Any], names: Mapping[UUID, str], *, full: bool = False) -> None:
+def print_value(
+    response_layout: Layout, value: Mapping[str, Any], names: Mapping[UUID, str], *, full: bool = False
+) -> None:
     """`names` are topics by id."""
-    for line in _View(found, names, full).struct(found.fields, value, "", "", ()):
+    for line in _View(response_layout, names, full).struct(response_layout.fields, value, "", "", ()):
         print(line)
 
 
 class _View:
-    def __init__(self, found: Layout, names: Mapping[UUID, str], full: bool) -> None:
-        self.layout = found
+    def __init__(self, response_layout: Layout, names: Mapping[UUID, str], full: bool) -> None:
+        self.layout = response_layout
         self.names = names
         self.full = full
 
@@ -59,7 +62,7 @@ class _View:
         siblings: Mapping[str, Any],
     ) -> Iterator[str]:
         if content is None or not field.array:
-            yield from self.one(field, content, lead, indent, place, siblings)
+            yield from self.scalar_or_struct(field, content, lead, indent, place, siblings)
             return
         if not content:
             yield f"{lead}[]"
@@ -74,12 +77,12 @@ class _View:
         yield f"{lead}["
         for number, item in enumerate(shown):
             comma = "," if number + 1 < len(content) else ""
-            yield from _comma(self.one(field, item, f"{indent}  ", f"{indent}  ", place, siblings), comma)
+            yield from _comma(self.scalar_or_struct(field, item, f"{indent}  ", f"{indent}  ", place, siblings), comma)
         if left:
             yield f"{indent}  {paint(f'… {left} more (--full shows all)', 'dim')}"
         yield f"{indent}]"
 
-    def one(
+    def scalar_or_struct(
         self,
         field: LayoutField,
         content: Any,

@@ -1,14 +1,15 @@
-"""What was read, lost and why, on stderr: a line that moves while a person waits, and an account at the end."""
+"""Reports on stderr what was read, lost and why: a progress line while a person waits, and an account at the end."""
 
 import sys
-import textwrap
 import time
 from collections.abc import Collection, Mapping
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from kafkascope.cli.terminal import note, notes_width, printable, takes_commands
-from kafkascope.cli.units import number, plural, size
+from kafkascope.cli.progress import bar, pace_text
+from kafkascope.cli.read.account_words import PROTOCOLS, odd_statuses, other_protocols, without_tls
+from kafkascope.cli.terminal import folded, note, notes_width, takes_commands
+from kafkascope.formatting import count, join_names, number, printable, size, span
 
 if TYPE_CHECKING:
     from kafkascope.capture.exchanges.account import Account
@@ -17,13 +18,6 @@ if TYPE_CHECKING:
 # Often enough to see it move, and not between lines that come quickly.
 BAR_SECONDS = 0.2
 PLAIN_SECONDS = 30
-BAR_LETTERS = 20
-# From here on the account says what to do about TLS.
-MUCH_TLS = 0.1
-INSTEAD = (
-    "TLS cannot be read from a capture. Record on a plain listener, or give the broker's request log instead"
-    " (logger kafka.request.logger at DEBUG): kafkascope read kafka-request.log"
-)
 # What to do about a plain file that is not whole, and about any recording.
 _FOLLOW = "where it is still being written, --follow waits for the rest"
 _FIXES = {
@@ -67,15 +61,12 @@ class Progress:
             note("\r\033[K", end="")
 
     def _text(self, done: int, now: float) -> str:
-        seconds = max(now - self._began, 0.001)
-        found = plural(self._account.exchanges, "exchange")
+        exchanges = count(self._account.exchanges, "exchange")
         if not self._total:
-            return f"{number(self._account.packets)} packets, {found}"
+            return f"{number(self._account.packets)} packets, {exchanges}"
         share = min(done / self._total, 1.0)
-        bar = "#" * round(share * BAR_LETTERS)
-        left = f", {seconds * (1 - share) / share:.0f} s left" if share > 0.02 else ""
-        rate = size(round(done / seconds))
-        return f"[{bar:.<{BAR_LETTERS}}] {share:>4.0%} of {size(self._total)}, {rate}/s{left}, {found}"
+        pace = pace_text(done, self._total, now - self._began)
+        return f"{bar(share)} {share:>4.0%} of {size(self._total)}, {pace}, {exchanges}"
 
 
 def print_account(
@@ -86,53 +77,38 @@ def print_account(
 ) -> None:
     """`shown` is how many a filter let through, None where there was none; `plain_files` are those to be followed."""
     for line in [*account_lines(account, shown, plain_files), *misplaced(by_file or {})]:
-        folded = [line]
-        if sys.stderr.isatty():
-            folded = textwrap.wrap(
-                line, notes_width(), subsequent_indent="    ", break_long_words=False, break_on_hyphens=False
-            )
-        for part in folded:
+        for part in folded(line, sys.stderr, notes_width()):
             note(printable(part))
 
 
 def account_lines(account: "Account", shown: int | None, plain_files: Collection[str] = ()) -> list[str]:
-    what = [plural(account.packets, "packet")] if account.packets else []
-    what += [plural(account.log_lines, "log line")] if account.log_lines else []
+    contents = [count(account.packets, "packet")] if account.packets else []
+    contents += [count(account.log_lines, "log line")] if account.log_lines else []
     files = f" of {account.files} files" if account.files > 1 else ""
     some = "" if shown is None else f", {number(shown)} shown"
     lines = [
-        f"{' and '.join(what) or 'nothing'}{files} read: {plural(account.exchanges, 'exchange')}{_span(account)}{some}"
+        f"{join_names(contents) or 'nothing'}{files} read: {count(account.exchanges, 'exchange')}{_span(account)}{some}"
     ]
-    odd = [
-        f"{number(count)} {words}"
-        for status, words in (
-            ("unanswered", "without an answer"),
-            ("answer_only", "without a request"),
-            ("undecoded", "that cannot be read"),
-        )
-        if (count := account.statuses.get(status, 0))
-    ]
-    if odd:
-        lines.append(f"  {', '.join(odd)}")
+    lines += odd_statuses(account.statuses)
     if account.lost_places:
-        answers = f", {plural(account.lost_answers, 'answer')} with them" if account.lost_answers else ""
+        answers = f", {count(account.lost_answers, 'answer')} with them" if account.lost_answers else ""
         lines.append(
-            f"  lost: {size(account.lost_bytes)} in {plural(account.lost_places, 'place')} of Kafka streams{answers}"
+            f"  lost: {size(account.lost_bytes)} in {count(account.lost_places, 'place')} of Kafka streams{answers}"
         )
     lines += _problems(account, plain_files)
     if account.log_lines_unread:
-        lines.append(f"  {plural(account.log_lines_unread, 'log line')} that should be a request and cannot be read")
+        lines.append(f"  {count(account.log_lines_unread, 'log line')} that should be a request and cannot be read")
     if account.log_lines_without_time:
-        lines.append(f"  {plural(account.log_lines_without_time, 'log line')} without a time")
-    return lines + _others(account)
+        lines.append(f"  {count(account.log_lines_without_time, 'log line')} without a time")
+    return lines + other_protocols(account.protocols())
 
 
 def misplaced(by_file: "Mapping[str, FileTally]") -> list[str]:
     """The first capture in the wrong order, as a pipe after newer files. Two of the same time are not."""
     captures = [(name, tally) for name, tally in by_file.items() if tally.packets and tally.first_ns is not None]
-    for (before, one), (name, other) in pairwise(captures):
-        middle = ((one.first_ns or 0) + (one.last_ns or 0)) // 2
-        if (other.first_ns or 0) < (one.first_ns or 0) and (other.last_ns or 0) < middle:
+    for (before, capture), (name, other) in pairwise(captures):
+        middle = ((capture.first_ns or 0) + (capture.last_ns or 0)) // 2
+        if (other.first_ns or 0) < (capture.first_ns or 0) and (other.last_ns or 0) < middle:
             return [f"  {name} is older than {before} in front of it: of one recording, give the oldest file first"]
     return []
 
@@ -140,16 +116,15 @@ def misplaced(by_file: "Mapping[str, FileTally]") -> list[str]:
 def _span(account: "Account") -> str:
     if account.first_ns is None or account.last_ns is None:
         return ""
-    seconds = (account.last_ns - account.first_ns) / 1e9
-    return f" in {seconds:.1f} s" if seconds < 120 else f" in {seconds / 60:.1f} min"
+    return f" in {span((account.last_ns - account.first_ns) / 1e6)}"
 
 
 def _problems(account: "Account", plain_files: Collection[str] = ()) -> list[str]:
     lines = []
-    for kind, count in account.problems.most_common():
+    for kind, problems in account.problems.most_common():
         lost = f", {size(account.problem_bytes[kind])} lost" if account.problem_bytes[kind] else ""
         file, first = account.kept[kind][0]
-        more = "" if count == 1 else f" (and {number(count - 1)} more)"
+        more = "" if problems == 1 else f" (and {number(problems - 1)} more)"
         place = f" at byte {number(first.offset)}" if first.offset >= 0 else ""
         name = f" of {file}" if account.files > 1 else ""
         fix = _FIXES.get(kind) or (_FOLLOW if kind == "cut" and file in plain_files else "")
@@ -157,43 +132,19 @@ def _problems(account: "Account", plain_files: Collection[str] = ()) -> list[str
     return lines
 
 
-def _others(account: "Account") -> list[str]:
-    """What the recording has beside Kafka, by what it is."""
-    protocols = account.protocols()
-    others = {name: found for name, found in protocols.items() if name != "kafka" and found[1]}
-    if not others:
-        return []
-    words = {"tls": "TLS", "http": "HTTP", "other": "other protocols", "unknown": "not recognised"}
-    told = [
-        f"{plural(count, 'connection')} {words.get(name, name)} ({size(seen)})"
-        for name, (count, seen) in others.items()
-    ]
-    lines = [f"  left alone: {', '.join(told)}"]
-    total = sum(seen for _, seen in protocols.values())
-    if "tls" in others and others["tls"][1] >= MUCH_TLS * total:
-        lines.append(f"  {INSTEAD}")
-    return lines
-
-
 def nothing_found(account: "Account", names: str, plain_files: Collection[str] = ()) -> str:
     """One line for a recording without Kafka."""
-    protocols = {name: found for name, found in account.protocols().items() if found[1]}
+    protocols = {name: counts for name, counts in account.protocols().items() if counts[1]}
     if account.log_lines and not account.packets:
-        what = f"{plural(account.log_lines, 'log line')}, {number(account.log_lines_unread)} that should be a request"
+        what = f"{count(account.log_lines, 'log line')}, {number(account.log_lines_unread)} that should be a request"
         what = ", ".join([what, *(line.strip() for line in _problems(account, plain_files)[:1])])
         return f"{names}: no request in it that can be read ({what})"
     if not protocols:
-        what = plural(account.packets, "packet") if account.packets else "no packet"
+        what = count(account.packets, "packet") if account.packets else "no packet"
         why = [*_problems(account, plain_files), *(["none of a TCP stream with bytes"] if account.packets else [])]
         return f"{names}: no Kafka in it ({', '.join([what, why[0].strip()] if why else [what])})"
-    words = {
-        "tls": "TLS",
-        "http": "HTTP",
-        "other": "other",
-        "unknown": "not recognised",
-        "kafka": "Kafka without a whole frame",
-    }
-    told = ", ".join(f"{count} {words.get(name, name)}" for name, (count, _) in protocols.items())
-    hints = [line.strip() for line in _problems(account, plain_files)[:1]] + [INSTEAD] * ("tls" in protocols)
-    whole = f"{told} of {plural(sum(c for c, _ in protocols.values()), 'connection')}"
+    words = {**PROTOCOLS, "other": "other", "kafka": "Kafka without a whole frame"}
+    parts = ", ".join(f"{connections} {words.get(name, name)}" for name, (connections, _) in protocols.items())
+    hints = [line.strip() for line in _problems(account, plain_files)[:1]] + [without_tls()] * ("tls" in protocols)
+    whole = f"{parts} of {count(sum(c for c, _ in protocols.values()), 'connection')}"
     return "; ".join([f"{names}: no Kafka in it ({whole})", *hints])

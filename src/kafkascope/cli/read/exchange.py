@@ -1,5 +1,5 @@
-"""One exchange whole: its columns, then request and response as a tree beside their bytes, or as JSON. Secrets are
-hidden always, record data unless asked for."""
+"""Prints one exchange whole: its columns, then request and response as a tree beside their bytes, or as JSON. Secrets
+are always hidden, record data unless asked for."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -9,11 +9,11 @@ from kafkascope.cli.bytes.records_view import print_records
 from kafkascope.cli.output import print_json
 from kafkascope.cli.read.summary import SOFTWARE_LETTERS, shortened
 from kafkascope.cli.tables import table
-from kafkascope.cli.terminal import heading, paint, printable, prose
-from kafkascope.cli.units import latency, size
+from kafkascope.cli.terminal import heading, paint, prose
 from kafkascope.codec.annotations.frame import annotations_of
 from kafkascope.codec.records.records_form import records_json
 from kafkascope.errors import DecodeError
+from kafkascope.formatting import latency, printable, size
 
 if TYPE_CHECKING:
     from kafkascope.capture.exchanges.exchange import Exchange
@@ -57,12 +57,12 @@ def _inner(exchange: "Exchange") -> "list[tuple[DecodedFrame, bytes]]":
 
     if not exchange.inner():
         return []
-    found = []
-    asked: tuple[int, int] | None = None
+    frames = []
+    request_key: tuple[int, int] | None = None
     for frame, content in inner_frames(exchange.request_frame, exchange.response_frame):
-        found.append((read_frame(content[4:], asked, spans=True), content))
-        asked = (frame.api_key, frame.version)
-    return found
+        frames.append((read_frame(content[4:], request_key, spans=True), content))
+        request_key = (frame.api_key, frame.version)
+    return frames
 
 
 def _print_frame(title: str, frame: "DecodedFrame", raw: bytes, records: bool, full: bool) -> None:

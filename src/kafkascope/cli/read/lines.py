@@ -1,12 +1,12 @@
-"""Exchanges in, one aligned and coloured line each out: time, client, broker, API, latency, sizes, what it is about."""
+"""Prints one aligned line per exchange: time, client, broker, API, latency, sizes, what it is about."""
 
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kafkascope.cli.read.summary import cut_middle, summary
-from kafkascope.cli.terminal import cells, cut, padded, paint, printable, width
-from kafkascope.cli.units import latency, size
+from kafkascope.cli.terminal import cells, cut, padded, paint, width
+from kafkascope.formatting import latency, printable, size
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -57,7 +57,7 @@ class Lines:
         self._day = ""
         self._client = self._broker = self._api = len("client")
         self._cut = width() if sys.stdout.isatty() else None
-        self._layout = PIPE if self._cut is None else next(one for one in LAYOUTS if self._cut >= one.least)
+        self._layout = PIPE if self._cut is None else next(widths for widths in LAYOUTS if self._cut >= widths.least)
 
     def show(self, exchanges: "list[Exchange]") -> None:
         for exchange in exchanges:
@@ -136,15 +136,15 @@ class Lines:
 
 
 def _remarks(exchange: "Exchange") -> list[Cell]:
-    found: list[Cell] = []
+    remarks: list[Cell] = []
     if exchange.error:
-        found.append((exchange.error, ("red", "bold")))
+        remarks.append((exchange.error, ("red", "bold")))
     if _STATUS.get(exchange.status):
         why = exchange.problem if exchange.status == "undecoded" else None
-        found.append((_STATUS[exchange.status] + (f": {why}" if why else ""), ("yellow",)))
+        remarks.append((_STATUS[exchange.status] + (f": {why}" if why else ""), ("yellow",)))
     if exchange.throttle_ms:
-        found.append((f"throttled {exchange.throttle_ms} ms", ("yellow",)))
-    return found
+        remarks.append((f"throttled {exchange.throttle_ms} ms", ("yellow",)))
+    return remarks
 
 
 def _api_style(exchange: "Exchange") -> tuple[str, ...]:

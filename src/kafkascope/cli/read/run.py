@@ -1,4 +1,4 @@
-"""One run of `read`: files and what is wanted of them in; lines, JSON, statistics or one exchange out."""
+"""Runs `read`: lines, JSON, statistics or one exchange of the selected files."""
 
 import os
 import signal
@@ -20,9 +20,11 @@ from kafkascope.cli.output import json_text, print_json
 from kafkascope.cli.read.account import Progress, nothing_found, print_account
 from kafkascope.cli.read.lines import Lines
 from kafkascope.cli.read.stats import print_stats, stats_json
-from kafkascope.cli.terminal import note, printable
+from kafkascope.cli.terminal import note
 from kafkascope.errors import InputError, NotFoundError, UsageError
+from kafkascope.formatting import printable
 from kafkascope.limits import MAX_CAREFUL_FRAME_BYTES
+from kafkascope.times import iso
 
 if TYPE_CHECKING:
     from kafkascope.capture.exchanges.exchanges import ExchangeBatch
@@ -35,9 +37,11 @@ _BAD_INPUT = InputError.exit_code
 class Command:
     """Every way ends with 3 where a file could not be read, though the others were."""
 
-    def __init__(self, files: tuple[str, ...], wanted: ExchangeFilter, ports: tuple[int, ...], *, follow: bool) -> None:
+    def __init__(
+        self, files: tuple[str, ...], selection: ExchangeFilter, ports: tuple[int, ...], *, follow: bool
+    ) -> None:
         self._files = files
-        self._wanted = wanted
+        self._selection = selection
         self._follow = follow
         self._knowledge = NameCache()
         self._shown = 0
@@ -54,7 +58,7 @@ class Command:
 
     def lines(self) -> int:
         lines = Lines()
-        with self._told_when_interrupted():
+        with self._report_on_interrupt():
             for batch, columns, chosen, names in self._chosen(names=True, quiet=_is_pipe()):
                 if chosen:
                     self._clear()
@@ -69,7 +73,7 @@ class Command:
     def json_lines(self) -> int:
         """A line an exchange, with the columns of `exchanges`."""
         write = sys.stdout.write
-        with self._told_when_interrupted():
+        with self._report_on_interrupt():
             for batch, columns, chosen, _ in self._chosen(names=False, quiet=_is_pipe()):
                 if chosen:
                     self._clear()
@@ -82,7 +86,7 @@ class Command:
 
     def stats(self, *, as_json: bool) -> int:
         stats = Stats()
-        with self._told_when_interrupted(lambda: self._print_stats(stats, as_json)):
+        with self._report_on_interrupt(lambda: self._print_stats(stats, as_json)):
             for batch, columns, chosen, _ in self._chosen(names=False, quiet=False):
                 if chosen:
                     stats.add(columns if len(chosen) == len(batch) else columns.take(chosen))
@@ -99,25 +103,25 @@ class Command:
             print_stats(stats)
             print()
 
-    def one(self, wanted_id: str, *, records: bool, full: bool, as_json: bool) -> int:
+    def one_exchange(self, wanted_id: str, *, records: bool, full: bool, as_json: bool) -> int:
         start = wanted_id.lower()
         if not start or not set(start) <= HEX_DIGITS or len(start) > FULL_ID:
             raise UsageError(f"an exchange id has up to {FULL_ID} hex digits, as the first column shows them")
-        found: list[tuple[Exchange, dict[str, Any]]] = []
-        # By id: a log may hold a line twice, and no digit would tell those apart.
+        matches: list[tuple[Exchange, dict[str, Any]]] = []
+        # By id: a log may hold a line twice, and no digit would distinguish those.
         fitting: set[str] = set()
-        with self._told_when_interrupted():
+        with self._report_on_interrupt():
             for batch, columns, _, names in self._chosen(names=True, quiet=False):
                 ids = columns.column("exchange_id").to_pylist()
                 matching = [index for index, name in enumerate(ids) if name.startswith(start)]
                 fitting.update(ids[index] for index in matching)
-                if matching and not found:
+                if matching and not matches:
                     (exchange,) = pick_exchanges(batch, names, columns, matching[:1])
-                    found.append((exchange, next(rows_of(columns, matching[:1]))))
-                if found and len(start) == FULL_ID:
+                    matches.append((exchange, next(rows_of(columns, matching[:1]))))
+                if matches and len(start) == FULL_ID:
                     break
         self._clear()
-        if not found:
+        if not matches:
             return self._not_found(
                 f"no exchange has an id that starts with {wanted_id}; the first column of read shows them"
             )
@@ -127,7 +131,7 @@ class Command:
             )
         from kafkascope.cli.read.exchange import print_exchange, print_exchange_json
 
-        exchange, row = found[0]
+        exchange, row = matches[0]
         if as_json:
             print_exchange_json(exchange, row, records=records)
         else:
@@ -136,7 +140,7 @@ class Command:
 
     def _chosen(self, *, names: bool, quiet: bool) -> "Iterator[tuple[ExchangeBatch, Any, list[int], list[Names]]]":
         """(batch, its columns, the rows that are wanted, names of all rows)"""
-        names = names or self._wanted.needs_names
+        names = names or self._selection.needs_names
         self._reading.names = names
         self._progress = Progress(self._reading.account, None if self._follow else _total(self._files), quiet=quiet)
         for batch in self._reading.batches():
@@ -146,8 +150,8 @@ class Command:
                 self._knowledge.learn(batch)
                 named = self._knowledge.names(batch)
             chosen = list(range(len(batch)))
-            if not self._wanted.everything:
-                chosen = select(self._wanted, batch, columns, named).nonzero()[0].tolist()
+            if not self._selection.everything:
+                chosen = select(self._selection, batch, columns, named).nonzero()[0].tolist()
             self._shown += len(chosen)
             yield batch, columns, chosen, named
             del batch, columns, named
@@ -174,11 +178,11 @@ class Command:
         self._failed = True
 
     @contextmanager
-    def _told_when_interrupted(self, first: Callable[[], None] = lambda: None) -> Iterator[None]:
+    def _report_on_interrupt(self, first: Callable[[], None] = lambda: None) -> Iterator[None]:
         try:
             yield
         except KeyboardInterrupt:
-            # A second one would only cost what is told now.
+            # A second one would only interrupt this report.
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             self._clear()
             first()
@@ -196,15 +200,15 @@ class Command:
             return self._not_found(nothing_found(account, ", ".join(self._files), self._growing()))
         return _BAD_INPUT if self._failed else 0 if self._shown else 1
 
-    def _not_found(self, told: str) -> int:
+    def _not_found(self, problem: str) -> int:
         """It may be in the file that could not be read."""
         if not self._failed:
-            raise NotFoundError(told)
-        self._note(told)
+            raise NotFoundError(problem)
+        self._note(problem)
         return _BAD_INPUT
 
     def _account(self) -> None:
-        shown = None if self._wanted.everything else self._shown
+        shown = None if self._selection.everything else self._shown
         print_account(self._reading.account, shown, self._growing(), self._reading.by_file())
 
     def _growing(self) -> Collection[str]:
@@ -229,14 +233,14 @@ def rows_of(columns: Any, chosen: list[int]) -> Iterator[dict[str, Any]]:
 
 
 def _plain(value: Any) -> Any:
-    return value.isoformat(timespec="microseconds").replace("+00:00", "Z") if isinstance(value, datetime) else value
+    return iso(value) if isinstance(value, datetime) else value
 
 
 def _total(files: tuple[str, ...]) -> int | None:
     """Bytes to come, where all are regular files."""
     try:
-        found = [os.stat(name) for name in files if name != "-"]
+        stats = [os.stat(name) for name in files if name != "-"]
     except (OSError, ValueError):
         return None
-    regular = len(found) == len(files) and all(stat.S_ISREG(one.st_mode) for one in found)
-    return sum(one.st_size for one in found) if regular else None
+    regular = len(stats) == len(files) and all(stat.S_ISREG(status.st_mode) for status in stats)
+    return sum(status.st_size for status in stats) if regular else None

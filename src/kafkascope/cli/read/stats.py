@@ -1,4 +1,4 @@
-"""Statistics of a recording in, tables or JSON out."""
+"""Prints statistics of a recording as tables or JSON."""
 
 from collections.abc import Callable
 from heapq import nsmallest
@@ -9,7 +9,7 @@ from kafkascope.capture.query.tallies import PERCENTILES, Tallies, Tally
 from kafkascope.cli.read.summary import cut_middle
 from kafkascope.cli.tables import table
 from kafkascope.cli.terminal import cells, heading, padded, paint, remark, width
-from kafkascope.cli.units import latency, number, size
+from kafkascope.formatting import latency, number, size
 
 # Connections and clients beyond these are not for reading; --json has all.
 MOST_ROWS = 20
@@ -63,9 +63,9 @@ def _busiest(tallies: Tallies, named: Callable[[Any], str]) -> list[tuple[str, T
 
 
 def _table(rows: list[tuple[str, Tally]], title: str, least: int = LEAST_NAME) -> None:
-    told = zip(_COLUMNS, *(_row(tally) for _, tally in rows), strict=True)
+    columns = zip(_COLUMNS, *(_row(tally) for _, tally in rows), strict=True)
     # Head and cells, and how wide they are.
-    shown = [(column, max(map(len, column))) for column in told if any(column[1:])]
+    shown = [(column, max(map(len, column))) for column in columns if any(column[1:])]
     names = [title, *(name for name, _ in rows)]
     longest, window = max(map(cells, names)), width()
 
@@ -73,7 +73,7 @@ def _table(rows: list[tuple[str, Tally]], title: str, least: int = LEAST_NAME) -
         return 2 + sum(2 + wide for _, wide in shown)
 
     while needed() + min(longest, least) > window and len(shown) > 1:
-        shown.remove(min(shown, key=lambda one: _COLUMNS[one[0][0]]))
+        shown.remove(min(shown, key=lambda column: _COLUMNS[column[0][0]]))
     room = min(longest, window - needed())
     aligned = [[cell.rjust(2 + wide) for cell in column] for column, wide in shown]
     lines = [
@@ -93,11 +93,11 @@ def stats_json(stats: Stats) -> dict[str, Any]:
         for tallies in (stats.apis, stats.clients, stats.connections)
     )
     return {
-        "apis": [{"api": api, "long_poll": waits, **told} for (api, waits), told in apis],
-        "clients": [{"client_id": name or None, **told} for name, told in clients],
+        "apis": [{"api": api, "long_poll": waits, **figures} for (api, waits), figures in apis],
+        "clients": [{"client_id": name or None, **figures} for name, figures in clients],
         "connections": [
-            {"client_address": client, "broker_address": broker, "connection_id": connection, **told}
-            for (client, broker, connection), told in connections
+            {"client_address": client, "broker_address": broker, "connection_id": connection, **figures}
+            for (client, broker, connection), figures in connections
         ],
         "errors": [{"api": api, "error": error, "count": count} for (api, error), count in stats.errors.items()],
     }
@@ -110,6 +110,6 @@ def _json(tally: Tally) -> dict[str, Any]:
         "response_bytes": tally.response_bytes,
         "errors": tally.errors,
         "unanswered": tally.unanswered,
-        **{f"p{percent}_us": found for percent, found in zip(PERCENTILES, tally.percentiles, strict=True)},
+        **{f"p{percent}_us": figure for percent, figure in zip(PERCENTILES, tally.percentiles, strict=True)},
         "slowest_us": tally.slowest_us,
     }

@@ -1,12 +1,13 @@
-"""An exchange in, what matters of its bodies in a few words out: groups, members, topics, counts; never contents of
-records and never secrets."""
+"""Summarises the bodies of an exchange in a few words: groups, members, topics, counts; never contents of records and
+never secrets."""
 
 from collections import Counter
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
 
-from kafkascope.cli.terminal import cells, cut, plural, printable
+from kafkascope.cli.terminal import cells, cut
 from kafkascope.errors import DecodeError
+from kafkascope.formatting import count, printable, size
 
 if TYPE_CHECKING:
     from kafkascope.capture.exchanges.exchange import Exchange
@@ -16,7 +17,7 @@ Value = dict[str, Any]
 
 # More names than these become a count.
 MOST_NAMES = 2
-# A member id is a name and a uuid: the start of it tells members apart.
+# A member id is a name and a uuid: its start identifies a member.
 MEMBER_LETTERS = 16
 SOFTWARE_LETTERS = 60
 ACKNOWLEDGE_TYPES = ("gap", "accepted", "released", "rejected", "renewed")
@@ -30,9 +31,9 @@ def summary(exchange: "Exchange") -> str:
     if inner:
         bodies = [frame.body for frame in inner]
         name = f"{inner[0].api or inner[0].api_key} v{inner[0].version}"
-        told = _told(inner[0].api, bodies[0], bodies[1] if len(bodies) > 1 else None, exchange)
-        return ", ".join((f"holds {name}", *told))
-    return ", ".join(_told(exchange.api, _body(exchange, "request"), _body(exchange, "response"), exchange))
+        words = _words_of(inner[0].api, bodies[0], bodies[1] if len(bodies) > 1 else None, exchange)
+        return ", ".join((f"holds {name}", *words))
+    return ", ".join(_words_of(exchange.api, _body(exchange, "request"), _body(exchange, "response"), exchange))
 
 
 def _body(exchange: "Exchange", side: str) -> "Decoded | None":
@@ -43,7 +44,9 @@ def _body(exchange: "Exchange", side: str) -> "Decoded | None":
     return body
 
 
-def _told(api: str | None, request: "Decoded | None", response: "Decoded | None", exchange: "Exchange") -> list[str]:
+def _words_of(
+    api: str | None, request: "Decoded | None", response: "Decoded | None", exchange: "Exchange"
+) -> list[str]:
     words: list[str] = []
     if exchange.groups:
         words.append(names("group", exchange.groups))
@@ -57,11 +60,11 @@ def _told(api: str | None, request: "Decoded | None", response: "Decoded | None"
     return [word for word in words if word]
 
 
-def names(noun: str, found: Collection[str]) -> str:
+def names(noun: str, values: Collection[str]) -> str:
     """`topic orders`, `topics orders,payments`, `12 topics`."""
-    if len(found) > MOST_NAMES:
-        return f"{len(found)} {noun}s"
-    return f"{noun}{'s' if len(found) > 1 else ''} {','.join(map(printable, found))}"
+    if len(values) > MOST_NAMES:
+        return f"{len(values)} {noun}s"
+    return f"{noun}{'s' if len(values) > 1 else ''} {','.join(map(printable, values))}"
 
 
 def shortened(text: str, letters: int) -> str:
@@ -80,25 +83,19 @@ def cut_middle(text: str, letters: int) -> str:
 
 def _inner(value: Value, *path: str) -> list[Any]:
     """Everything at a path through arrays."""
-    found: list[Any] = [value]
+    items: list[Any] = [value]
     for name in path:
         next_found: list[Any] = []
-        for item in found:
+        for item in items:
             content = item.get(name)
             if content is not None:
                 next_found += content if isinstance(content, list) else [content]
-        found = next_found
-    return found
+        items = next_found
+    return items
 
 
 def _records_bytes(value: Value, *path: str) -> int:
     return sum(len(records) for records in _inner(value, *path))
-
-
-def _size(count: int) -> str:
-    from kafkascope.cli.units import size
-
-    return size(count)
 
 
 def _produce(request: Value, _: Value) -> list[str]:
@@ -107,39 +104,39 @@ def _produce(request: Value, _: Value) -> list[str]:
     acks = {0: "acks 0", 1: "acks 1"}.get(request["acks"], "")
     transaction = request.get("transactionalId")
     return [
-        plural(partitions, "partition"),
-        f"{_size(data)} of records" if data else "",
+        count(partitions, "partition"),
+        f"{size(data)} of records" if data else "",
         acks,
         f"transaction {shortened(transaction, 24)}" if transaction else "",
     ]
 
 
 def _fetch(request: Value, response: Value) -> list[str]:
-    asked = len(_inner(request, "topics", "partitions"))
+    partitions = len(_inner(request, "topics", "partitions"))
     data = _records_bytes(response, "responses", "partitions", "records")
     session = request.get("sessionId", 0)
     return [
-        plural(asked, "partition") if asked else "",
+        count(partitions, "partition") if partitions else "",
         f"session {session} epoch {request['sessionEpoch']}" if session else "",
-        (f"{_size(data)} of records" if data else "nothing new") if response else "",
+        (f"{size(data)} of records" if data else "nothing new") if response else "",
     ]
 
 
 def _acknowledged(request: Value) -> list[str]:
-    found: Counter[str] = Counter()
+    counter: Counter[str] = Counter()
     for batch in _inner(request, "topics", "partitions", "acknowledgementBatches"):
         kinds = batch["acknowledgeTypes"]
-        count = batch["lastOffset"] - batch["firstOffset"] + 1
+        records = batch["lastOffset"] - batch["firstOffset"] + 1
         for kind in kinds:
             word = ACKNOWLEDGE_TYPES[kind] if 0 <= kind < len(ACKNOWLEDGE_TYPES) else f"type {kind}"
-            found[word] += count if len(kinds) == 1 else 1
-    return [f"{count} {word}" for word, count in found.items()]
+            counter[word] += records if len(kinds) == 1 else 1
+    return [f"{number} {word}" for word, number in counter.items()]
 
 
 def _share_fetch(request: Value, response: Value) -> list[str]:
     acquired = _inner(response, "responses", "partitions", "acquiredRecords")
-    records = sum(one["lastOffset"] - one["firstOffset"] + 1 for one in acquired)
-    again = max((one["deliveryCount"] for one in acquired), default=0)
+    records = sum(batch["lastOffset"] - batch["firstOffset"] + 1 for batch in acquired)
+    again = max((batch["deliveryCount"] for batch in acquired), default=0)
     return [
         f"epoch {request['shareSessionEpoch']}",
         *_acknowledged(request),
@@ -153,16 +150,16 @@ def _share_acknowledge(request: Value, _: Value) -> list[str]:
 
 
 def _heartbeat(request: Value, response: Value) -> list[str]:
-    asked, answered = request.get("memberEpoch"), response.get("memberEpoch")
-    leaving = {-1: "leaves", -2: "leaves for a while"}.get(asked or 0)
-    words = [leaving or f"epoch {asked}" + (f" to {answered}" if answered not in (None, asked) else "")]
+    sent_epoch, answered = request.get("memberEpoch"), response.get("memberEpoch")
+    leaving = {-1: "leaves", -2: "leaves for a while"}.get(sent_epoch or 0)
+    words = [leaving or f"epoch {sent_epoch}" + (f" to {answered}" if answered not in (None, sent_epoch) else "")]
     for name, noun in (("activeTasks", "active"), ("standbyTasks", "standby"), ("warmupTasks", "warm-up")):
         tasks = response.get(name)
         if tasks is not None:
             words.append(f"{sum(len(task['partitions']) for task in tasks)} {noun}")
     partitions = (response.get("assignment") or {}).get("topicPartitions")
     if partitions is not None:
-        words.append(plural(sum(len(topic["partitions"]) for topic in partitions), "partition"))
+        words.append(count(sum(len(topic["partitions"]) for topic in partitions), "partition"))
     return words
 
 
@@ -181,17 +178,20 @@ def _metadata(request: Value, response: Value) -> list[str]:
     everything = request.get("topics") is None
     return [
         "all topics" if everything else "",
-        plural(len(response.get("brokers") or ()), "broker") if response else "",
+        count(len(response.get("brokers") or ()), "broker") if response else "",
     ]
 
 
 def _api_versions(request: Value, response: Value) -> list[str]:
     software = " ".join(request.get(name) or "" for name in ("clientSoftwareName", "clientSoftwareVersion"))
-    return [shortened(software.strip(), SOFTWARE_LETTERS), plural(len(response["apiKeys"]), "API") if response else ""]
+    return [shortened(software.strip(), SOFTWARE_LETTERS), count(len(response["apiKeys"]), "API") if response else ""]
 
 
 def _coordinator(_: Value, response: Value) -> list[str]:
-    nodes = {found["nodeId"] for found in response.get("coordinators") or ([response] if "nodeId" in response else [])}
+    nodes = {
+        coordinator["nodeId"]
+        for coordinator in response.get("coordinators") or ([response] if "nodeId" in response else [])
+    }
     return [f"node {node}" for node in sorted(nodes) if node >= 0][:MOST_NAMES]
 
 
@@ -199,7 +199,7 @@ def _offsets(request: Value, _: Value) -> list[str]:
     partitions = len(_inner(request, "topics", "partitions")) + len(
         _inner(request, "groups", "topics", "partitionIndexes")
     )
-    return [plural(partitions, "partition")] if partitions else []
+    return [count(partitions, "partition")] if partitions else []
 
 
 def _mechanism(request: Value, _: Value) -> list[str]:
@@ -212,10 +212,10 @@ def _hidden_token(_: Value, __: Value) -> list[str]:
 
 def _producer(request: Value, response: Value) -> list[str]:
     transaction = request.get("transactionalId")
-    given = response.get("producerId", -1)
+    producer_id = response.get("producerId", -1)
     return [
         f"transaction {shortened(transaction, 24)}" if transaction else "",
-        f"producer {given} epoch {response['producerEpoch']}" if given >= 0 else "",
+        f"producer {producer_id} epoch {response['producerEpoch']}" if producer_id >= 0 else "",
     ]
 
 
@@ -229,15 +229,15 @@ def _quorum(_: Value, response: Value) -> list[str]:
     words = []
     for partition in _inner(response, "topics", "partitions")[:1]:
         words += [f"leader {partition['leaderId']}", f"epoch {partition['leaderEpoch']}"]
-        words += [plural(len(partition["currentVoters"]), "voter"), plural(len(partition["observers"]), "observer")]
+        words += [count(len(partition["currentVoters"]), "voter"), count(len(partition["observers"]), "observer")]
     return words
 
 
 def _vote(request: Value, response: Value) -> list[str]:
-    asked = _inner(request, "topics", "partitions")[:1]
+    votes = _inner(request, "topics", "partitions")[:1]
     answered = _inner(response, "topics", "partitions")[:1]
-    words = [f"epoch {one['replicaEpoch']} for node {one['replicaId']}" for one in asked]
-    return words + ["granted" if one["voteGranted"] else "refused" for one in answered]
+    words = [f"epoch {vote['replicaEpoch']} for node {vote['replicaId']}" for vote in votes]
+    return words + ["granted" if result["voteGranted"] else "refused" for result in answered]
 
 
 def _broker_heartbeat(request: Value, response: Value) -> list[str]:

@@ -1,4 +1,4 @@
-"""Changes between two layouts as lines: + for what came, - for what went, ~ for what is otherwise."""
+"""Prints changes between two layouts as lines: + for additions, - for removals, ~ for differences."""
 
 import textwrap
 

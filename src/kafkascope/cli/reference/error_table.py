@@ -1,4 +1,4 @@
-"""Errors of a message as tables, one for each field that carries them, with where the knowledge comes from."""
+"""Prints the errors of a message as tables, one per field that carries them, with the source of each."""
 
 from kafkascope.cli.tables import table
 from kafkascope.cli.terminal import prose, remark
@@ -7,12 +7,12 @@ from kafkascope.schema.errors.message_errors import MessageError
 ORIGINS = {"definition": "Kafka's definition file", "code": "Kafka's compiled broker", "broker": "a live broker"}
 
 
-def print_errors(found: list[MessageError]) -> None:
-    if not found:
+def print_errors(errors: list[MessageError]) -> None:
+    if not errors:
         prose("None are known: neither a definition file nor the broker's code tells.", "  ")
         return
     groups: dict[tuple[str, ...], list[MessageError]] = {}
-    for item in sorted(found, key=lambda item: (not item.fields, -len(item.fields))):
+    for item in sorted(errors, key=lambda item: (not item.fields, -len(item.fields))):
         groups.setdefault(item.fields, []).append(item)
     for fields, items in groups.items():
         prose(f"in {', '.join(fields)}:" if fields else "in a field that is not known:", "    ", "  ")
@@ -20,5 +20,5 @@ def print_errors(found: list[MessageError]) -> None:
             [(str(i.error.code), i.error.name, "retriable" if i.error.retriable else "", i.origin) for i in items],
             indent="    ",
         )
-    origins = sorted({item.origin for item in found})
+    origins = sorted({item.origin for item in errors})
     remark(", ".join(f"{origin}: {ORIGINS[origin]}" for origin in origins), "  ")

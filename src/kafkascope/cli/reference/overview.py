@@ -1,4 +1,5 @@
-"""An API or a message over all its versions: what it is for, who uses it, which release has what, every field."""
+"""Prints an API or a message over all its versions: its purpose, its users, the releases of each version, every
+field."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The page of one message at one version: what it is, errors, the wire, every field, schema and example."""
+"""Prints the page of one message at one version: description, errors, wire layout, every field, schema and example."""
 
 from typing import Any
 
@@ -25,74 +25,76 @@ from kafkascope.schema.values import NamedValues, named_values
 
 def show_pages(names: tuple[str, ...], version: int, release: str | None, *, schema_only: bool, as_json: bool) -> None:
     """One message, or request and response of an API: as JSON that is one page or a list of them."""
-    found = [layout(name, version, release) for name in names]
+    layouts = [layout(name, version, release) for name in names]
     if as_json:
-        pages = [page_json(item) for item in found]
+        pages = [page_json(item) for item in layouts]
         print_json(pages if len(pages) > 1 else pages[0])
         return
-    for number, item in enumerate(found):
+    for number, item in enumerate(layouts):
         if number:
             print()
         if not schema_only:
             show_page(item)
             continue
-        if len(found) > 1:
+        if len(layouts) > 1:
             print(paint(item.title, "bold"))
         print(typed_json(item))
 
 
-def show_page(found: Layout) -> None:
-    _title(found)
-    for part in paragraphs(found.message):
+def show_page(message_layout: Layout) -> None:
+    _title(message_layout)
+    for part in paragraphs(message_layout.message):
         print()
         prose(part)
-    if found.message.api:
-        show_facts(found.message, found.version)
-        heading("Errors" if found.message.kind == "response" else "Errors in the answer")
-        print_errors(errors_of(found.message, found.version))
-    _wire(found)
-    _fields(found)
+    if message_layout.message.api:
+        show_facts(message_layout.message, message_layout.version)
+        heading("Errors" if message_layout.message.kind == "response" else "Errors in the answer")
+        print_errors(errors_of(message_layout.message, message_layout.version))
+    _wire(message_layout)
+    _fields(message_layout)
     heading("Schema")
-    print(typed_json(found))
-    _example(found)
+    print(typed_json(message_layout))
+    _example(message_layout)
 
 
-def _title(found: Layout) -> None:
-    known = found.message
+def _title(message_layout: Layout) -> None:
+    known = message_layout.message
     names = (
-        f" (called {known.name_in(found.release)} in {found.release})"
-        if known.name_in(found.release) != known.name
+        f" (called {known.name_in(message_layout.release)} in {message_layout.release})"
+        if known.name_in(message_layout.release) != known.name
         else ""
     )
-    print(paint(f"{known.name_in(None)} v{found.version}", "bold") + names)
+    print(paint(f"{known.name_in(None)} v{message_layout.version}", "bold") + names)
     facts = [f"API key {known.key}" if known.api else known.kind]
-    facts.append(f"Kafka {span_text(known.releases_of(found.version))}")
-    facts.append("flexible" if found.flexible else "classic encoding")
-    facts += [f"not in {patch}" for patch in known.patches_without(found.version)]
-    facts += [f"unstable in {span}" for span, unstable in known.unstable if unstable == found.version]
-    facts += [f"deprecated in {span}" for span, versions in known.deprecated if found.version in versions]
+    facts.append(f"Kafka {span_text(known.releases_of(message_layout.version))}")
+    facts.append("flexible" if message_layout.flexible else "classic encoding")
+    facts += [f"not in {patch}" for patch in known.patches_without(message_layout.version)]
+    facts += [f"unstable in {span}" for span, unstable in known.unstable if unstable == message_layout.version]
+    facts += [f"deprecated in {span}" for span, versions in known.deprecated if message_layout.version in versions]
     remark(" · ".join(facts))
-    if any(found.version in block.versions and block.releases for block in known.blocks):
-        others = [str(block.releases) for block in known.blocks if block.releases and found.version in block.versions]
+    if any(message_layout.version in block.versions and block.releases for block in known.blocks):
+        others = [
+            str(block.releases) for block in known.blocks if block.releases and message_layout.version in block.versions
+        ]
         prose(f"Kafka {' and '.join(others)} lays this version out otherwise: --release shows it.")
 
 
-def parts_of(found: Layout) -> list[tuple[str, Layout, int, bool]]:
+def parts_of(message_layout: Layout) -> list[tuple[str, Layout, int, bool]]:
     """(title, layout, offset in the frame, floating) of frame header and body; a record has no header."""
-    if not found.message.api:
-        return [("Body", found, 0, False)]
-    number = header_version(found.message.name, found.version)
-    header = layout("RequestHeader" if found.message.kind == "request" else "ResponseHeader", number)
+    if not message_layout.message.api:
+        return [("Body", message_layout, 0, False)]
+    number = header_version(message_layout.message.name, message_layout.version)
+    header = layout("RequestHeader" if message_layout.message.kind == "request" else "ResponseHeader", number)
     end, floating = fixed_end(header)
-    title = f"{'Request' if found.message.kind == 'request' else 'Response'} header v{number}"
-    return [(title, header, 4, False), ("Body", found, 4 + end, floating)]
+    title = f"{'Request' if message_layout.message.kind == 'request' else 'Response'} header v{number}"
+    return [(title, header, 4, False), ("Body", message_layout, 4 + end, floating)]
 
 
-def _wire(found: Layout) -> None:
+def _wire(message_layout: Layout) -> None:
     heading("On the wire")
-    parts = parts_of(found)
+    parts = parts_of(message_layout)
     rows: list[tuple[str, ...]] = []
-    if found.message.api:
+    if message_layout.message.api:
         rows += [("", "", "Frame", ""), ("0", "4", "  message_size", "int32, counts the bytes behind it")]
     for title, part, offset, floating in parts:
         rows.append(("", "", title, ""))
@@ -108,12 +110,12 @@ def _wire_row(row: DiagramRow) -> tuple[str, ...]:
     return at, row.size, name if row.kind == "tags" else f"{indent}{row.path[-1]}", row.encoding
 
 
-def _fields(found: Layout) -> None:
+def _fields(message_layout: Layout) -> None:
     heading("Fields")
-    for row in diagram(found):
+    for row in diagram(message_layout):
         if row.field is None:
             continue
-        field, place = row.field, catalog_path(found, row.path)
+        field, place = row.field, catalog_path(message_layout, row.path)
         marks = [f"{field.source.type if field.type == 'struct' else field.type}{'[]' if field.array else ''}"]
         marks += ["nullable"] if field.nullable else []
         marks += [f"tag {field.tag}"] if field.tag is not None else []
@@ -122,13 +124,13 @@ def _fields(found: Layout) -> None:
         marks += ["map key"] if field.source.map_key else []
         marks += ["ignorable"] if field.source.ignorable else []
         marks += [f"since Kafka {field.source.since}"] if field.source.since else []
-        marks += [f"KIP-{number}" for number in field_kips(found.message, place)]
+        marks += [f"KIP-{number}" for number in field_kips(message_layout.message, place)]
         indent = "  " + "  " * row.depth
         field_line(".".join(row.path), ", ".join(marks), indent)
-        text = sentence(found.message, place)
+        text = sentence(message_layout.message, place)
         if text:
             prose(text, indent + "  ")
-        for values in named_values(found.message, place, found.version):
+        for values in named_values(message_layout.message, place, message_layout.version):
             prose(values_text(values), indent + "    ", indent + "  ")
 
 
@@ -141,9 +143,9 @@ def values_text(values: NamedValues) -> str:
     return when + lead + ", ".join(words)
 
 
-def catalog_path(found: Layout, path: tuple[str, ...]) -> tuple[str, ...]:
+def catalog_path(message_layout: Layout, path: tuple[str, ...]) -> tuple[str, ...]:
     """Names as the catalog has them, where `path` has the release's."""
-    fields, names = found.fields, []
+    fields, names = message_layout.fields, []
     for part in path:
         field = next(f for f in fields if f.kafka_name == part)
         names.append(field.source.name)
@@ -151,34 +153,34 @@ def catalog_path(found: Layout, path: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _example(found: Layout) -> None:
-    name, version, release = found.message.name, found.version, found.release
+def _example(message_layout: Layout) -> None:
+    name, version, release = message_layout.message.name, message_layout.version, message_layout.release
     value = example(name, version, release)
     heading("Example")
     print_json(to_json(name, version, value, release))
     heading("Its bytes")
-    data, annotations = annotated_frame(found, value)
+    data, annotations = annotated_frame(message_layout, value)
     print_hex(data, annotations)
     if width() > 60:
         print()
-        named = "" if found.message.kind == "request" else f"--as {name}:{version} "
+        named = "" if message_layout.message.kind == "request" else f"--as {name}:{version} "
         remark(f"kafkascope decode {named}HEX reads them back.")
 
 
-def page_json(found: Layout) -> dict[str, Any]:
-    name, version, release = found.message.name, found.version, found.release
+def page_json(message_layout: Layout) -> dict[str, Any]:
+    name, version, release = message_layout.message.name, message_layout.version, message_layout.release
     value = example(name, version, release)
     data = (
         encode_frame(name, version, value, example_header(name, version), release)
-        if found.message.api
+        if message_layout.message.api
         else encode(name, version, value, release)
     )
     return {
-        "message": message_json(found.message),
-        "version": version_json(found.message, version),
+        "message": message_json(message_layout.message),
+        "version": version_json(message_layout.message, version),
         "release": release,
-        "kips": kips_of(found.message, version),
-        "errors": [message_error_json(error) for error in errors_of(found.message, version)],
+        "kips": kips_of(message_layout.message, version),
+        "errors": [message_error_json(error) for error in errors_of(message_layout.message, version)],
         "wire": [
             {
                 "part": title,
@@ -189,10 +191,10 @@ def page_json(found: Layout) -> dict[str, Any]:
                 "encoding": row.encoding,
                 "size": row.size,
             }
-            for title, part, offset, floating in parts_of(found)
+            for title, part, offset, floating in parts_of(message_layout)
             for row in diagram(part, offset, floating)
         ],
-        "schema": typed_json(found),
+        "schema": typed_json(message_layout),
         "example": to_json(name, version, value, release),
         "exampleHex": data.hex(),
     }

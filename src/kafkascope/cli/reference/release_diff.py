@@ -1,4 +1,4 @@
-"""Two releases in, what changed between them out: APIs, versions that came and went, layouts, records, errors."""
+"""Prints what changed between two releases: APIs, versions, layouts, records, errors."""
 
 from kafkascope.cli.output import print_json
 from kafkascope.cli.tables import table
@@ -10,30 +10,30 @@ from kafkascope.schema.releases import check_release
 
 
 def diff_releases(old: str, new: str, as_json: bool) -> int:
-    found = between(check_release(old), check_release(new))
-    changes, errors = found.messages, found.errors
+    difference = between(check_release(old), check_release(new))
+    changes, errors = difference.messages, difference.errors
     differ = bool(changes or errors)
     if as_json:
         print_json(
             {
-                "old": found.old,
-                "new": found.new,
+                "old": difference.old,
+                "new": difference.new,
                 "messages": [_json(change) for change in changes],
-                ("newErrors" if found.forward else "lostErrors"): [
+                ("newErrors" if difference.forward else "lostErrors"): [
                     {"code": e.code, "name": e.name, "since": e.release} for e in errors
                 ],
             }
         )
         return 1 if differ else 0
-    print(paint(f"Kafka {found.old} → {found.new}", "bold"))
-    for remark in coverage_remarks(found.old, found.new):
+    print(paint(f"Kafka {difference.old} → {difference.new}", "bold"))
+    for remark in coverage_remarks(difference.old, difference.new):
         prose(remark)
     for kind, rows in by_kind(changes).items():
         if rows:
             heading(KIND_TITLES[kind])
-            table([_row(change) for change in rows], ("", "message", found.old, found.new, ""))
+            table([_row(change) for change in rows], ("", "message", difference.old, difference.new, ""))
     if errors:
-        heading("New errors" if found.forward else "Errors that are not there yet")
+        heading("New errors" if difference.forward else "Errors that are not there yet")
         table([(str(e.code), e.name, f"since {e.release}") for e in errors])
     if not differ:
         print("no difference")

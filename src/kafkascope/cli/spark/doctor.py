@@ -1,4 +1,4 @@
-"""What `doctor` says of the pipeline: Java, folders that are written to, and a session that runs, if asked for."""
+"""Checks for `doctor` what the pipeline needs: Java, writable folders, and a session that runs, if asked for."""
 
 import os
 import re
@@ -26,39 +26,39 @@ def places() -> list[Check]:
 
     temporary = tempfile.gettempdir()
     spark = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0]
-    found = [_place("temporary files", temporary, "set TMPDIR to a folder with room that can be written to")]
+    checks = [_place("temporary files", temporary, "set TMPDIR to a folder with room that can be written to")]
     if spark and spark != temporary:
         fix = "set SPARK_LOCAL_DIRS to a folder with room that can be written to"
-        found.append(_place("Spark's files", spark, fix))
-    return found
+        checks.append(_place("Spark's files", spark, fix))
+    return checks
 
 
 def session() -> Check:
     """A session, and one Python worker that answers: what every ingest needs."""
     import time
 
-    from kafkascope.cli.spark.session import Waiting, spark_session
+    from kafkascope.cli.spark.session import ProgressLine, spark_session
     from kafkascope.errors import KafkascopeError
 
-    waiting = Waiting()
+    progress = ProgressLine()
     try:
-        with spark_session(1, waiting) as spark:
+        with spark_session(1, progress) as spark:
             began = time.monotonic()
-            with waiting.step("asking a worker"):
+            with progress.step("asking a worker"):
                 answer = spark.range(3).mapInArrow(lambda batches: batches, "id long").count()
             assert answer == 3
             worked = time.monotonic() - began
     except KafkascopeError as error:
         return {"what": "Spark", "ok": False, "found": str(error), "fix": "see what its log says"}
-    started = waiting.seconds["starting Spark"]
-    found = f"starts in {started:.1f} s, a Python worker answers in {worked:.1f} s"
-    return {"what": "Spark", "ok": True, "found": found, "fix": ""}
+    started = progress.seconds["starting Spark"]
+    timing = f"starts in {started:.1f} s, a Python worker answers in {worked:.1f} s"
+    return {"what": "Spark", "ok": True, "found": timing, "fix": ""}
 
 
 def _place(what: str, folder: str, fix: str) -> Check:
     import shutil
 
-    from kafkascope.cli.units import size
+    from kafkascope.formatting import size
 
     if not _writable(folder):
         return {"what": what, "ok": False, "found": f"{folder} cannot be written to", "fix": fix}

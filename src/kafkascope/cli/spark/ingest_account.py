@@ -1,39 +1,33 @@
-"""What an ingest did in, lines for a person or one object for a program out: what was read, what was lost and why,
-where it is now, what to do next."""
+"""Reports what an ingest did, as lines or as one JSON object: what was read, what was lost and why, where it is now,
+what to do next."""
 
 import shlex
 import sys
-import textwrap
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from kafkascope.cli.read.account import INSTEAD, MUCH_TLS
-from kafkascope.cli.spark.session import took
-from kafkascope.cli.terminal import width
-from kafkascope.cli.units import number, plural, size
+from kafkascope.cli.read.account_words import odd_statuses, other_protocols
+from kafkascope.cli.spark.session import timings
+from kafkascope.cli.terminal import folded, width
+from kafkascope.formatting import count, join_names, number, size
+from kafkascope.times import iso, moment_of
 
 if TYPE_CHECKING:
     from kafkascope.pipeline.ingestion.ingest import Ingested
 
-# Of each kind of file that is told by name; a folder may hold thousands.
+# Files of each kind that are named; a folder may hold thousands.
 _MOST_NAMED = 10
-_ODD = (
-    ("unanswered", "without an answer"),
-    ("answer_only", "without a request"),
-    ("undecoded", "that cannot be read"),
-)
-_PROTOCOLS = {"tls": "TLS", "http": "HTTP", "other": "other protocols", "unknown": "not recognised"}
 
 
 def account_lines(
     done: "Ingested", where: str, marts: Mapping[str, int] | None, severities: Mapping[str, int] | None,
     seconds: Mapping[str, float], *, following: bool = False,
 ) -> list[str]:  # fmt: skip
-    """What is next is told unless the ingest goes on by itself."""
+    """The next command is named unless the ingest goes on by itself."""
     lines = read_lines(done) if done.new else []
     if done.known:
-        lines.append(f"{plural(len(done.known), 'file')} in the lake already: nothing added of {_them(done.known)}")
+        lines.append(f"{count(len(done.known), 'file')} in the lake already: nothing added of {_them(done.known)}")
     lines += [
         f"{uri} begins before what was ingested earlier and is read on its own: of one recording, ingest the oldest"
         " file first, or all together"
@@ -44,11 +38,11 @@ def account_lines(
         if len(done.bad) > _MOST_NAMED:
             lines.append(f"not read: {number(len(done.bad) - _MOST_NAMED)} more; --json names them all")
     if done.new:
-        lines.append(f"{where} has {plural(sum(done.rows.values()), 'row')} more in {plural(len(done.rows), 'table')}")
+        lines.append(f"{where} has {count(sum(done.rows.values()), 'row')} more in {count(len(done.rows), 'table')}")
     if severities is not None:
         lines.append(f"marts: {findings_text(severities)}")
     if seconds and (done.new or marts is not None):
-        lines.append(f"took {took(dict(seconds))}")
+        lines.append(f"took {timings(dict(seconds))}")
     if marts is not None:
         lines.append(f"next: kafkascope report {shlex.quote(where)}")
     elif done.new and not following:
@@ -59,66 +53,40 @@ def account_lines(
 def findings_text(severities: Mapping[str, int]) -> str:
     if not sum(severities.values()):
         return "no findings"
-    words = [("critical", "critical"), ("warning", "warning"), ("info", "note")]
-    told = [
-        f"{number(count)} {word}" if word == "critical" else plural(count, word)
-        for severity, word in words
-        if (count := severities.get(severity, 0))
-    ]
-    return f"{plural(sum(severities.values()), 'finding')}: {', '.join(told)}"
+    nouns = {"critical": ("critical", "critical"), "warning": ("warning", None), "info": ("note", None)}
+    parts = [count(severities[severity], *noun) for severity, noun in nouns.items() if severities.get(severity)]
+    return f"{count(sum(severities.values()), 'finding')}: {', '.join(parts)}"
 
 
 def print_lines(lines: list[str]) -> None:
     for line in lines:
-        folded = [line]
-        if sys.stdout.isatty():
-            folded = textwrap.wrap(
-                line, width(), subsequent_indent="    ", break_long_words=False, break_on_hyphens=False
-            )
-        for part in folded:
+        for part in folded(line, sys.stdout, width()):
             print(part)
     sys.stdout.flush()
 
 
 def read_lines(done: "Ingested") -> list[str]:
     accounts = done.accounts.values()
-    packets, log_lines = (sum(getattr(one, name) for one in accounts) for name in ("packets", "log_lines"))
-    plain = sum(one.frames for one in accounts if not one.packets and not one.log_lines)
-    what = [plural(packets, "packet")] if packets else []
-    what += [plural(log_lines, "log line")] if log_lines else []
-    what += [plural(plain, "plain frame")] if plain else []
-    read = f"{plural(len(done.new), 'file')} ({size(done.bytes)}) read: {' and '.join(what) or 'nothing'}"
-    lines = [f"{read}, {plural(done.exchanges, 'exchange')}{_span(done)}"]
-    odd = [f"{number(count)} {words}" for status, words in _ODD if (count := done.statuses.get(status, 0))]
-    if odd:
-        lines.append(f"  {', '.join(odd)}")
+    packets, log_lines = (sum(getattr(account, name) for account in accounts) for name in ("packets", "log_lines"))
+    plain = sum(account.frames for account in accounts if not account.packets and not account.log_lines)
+    contents = [count(packets, "packet")] if packets else []
+    contents += [count(log_lines, "log line")] if log_lines else []
+    contents += [count(plain, "plain frame")] if plain else []
+    read = f"{count(len(done.new), 'file')} ({size(done.bytes)}) read: {join_names(contents) or 'nothing'}"
+    lines = [f"{read}, {count(done.exchanges, 'exchange')}{_span(done)}"]
+    lines += odd_statuses(done.statuses)
     lost, places, pending = (
-        sum(getattr(one, name) for one in accounts) for name in ("lost_bytes", "lost_places", "pending_bytes")
+        sum(getattr(account, name) for account in accounts) for name in ("lost_bytes", "lost_places", "pending_bytes")
     )
     if places:
         rest = f", {size(pending)} of it unless the next file has the rest" if pending else ""
-        lines.append(f"  lost: {size(lost)} in {plural(places, 'place')} of Kafka streams{rest}")
+        lines.append(f"  lost: {size(lost)} in {count(places, 'place')} of Kafka streams{rest}")
     if done.problems:
-        told = [f"{kind} ({number(count)})" for kind, count in sorted(done.problems.items())]
-        lines.append(f"  trouble in the files: {', '.join(told)}")
+        trouble = [f"{kind} ({number(problems)})" for kind, problems in sorted(done.problems.items())]
+        lines.append(f"  trouble in the files: {', '.join(trouble)}")
     if done.quarantined:
-        lines.append(f"  {plural(done.quarantined, 'row')} in the table quarantine: what could not be read, and why")
-    return lines + _others(done)
-
-
-def _others(done: "Ingested") -> list[str]:
-    others = {name: found for name, found in done.protocols.items() if name != "kafka" and found[1]}
-    if not others:
-        return []
-    told = [
-        f"{plural(count, 'connection')} {_PROTOCOLS.get(name, name)} ({size(seen)})"
-        for name, (count, seen) in others.items()
-    ]
-    lines = [f"  left alone: {', '.join(told)}"]
-    total = sum(seen for _, seen in done.protocols.values())
-    if "tls" in others and others["tls"][1] >= MUCH_TLS * total:
-        lines.append(f"  {INSTEAD.replace('kafkascope read ', 'kafkascope ingest ')}")
-    return lines
+        lines.append(f"  {count(done.quarantined, 'row')} in the table quarantine: what could not be read, and why")
+    return lines + other_protocols(done.protocols, "ingest")
 
 
 def _span(done: "Ingested") -> str:
@@ -130,11 +98,11 @@ def _span(done: "Ingested") -> str:
 
 
 def _ends(done: "Ingested") -> tuple[datetime | None, datetime | None]:
-    firsts = [one.first_ns for one in done.accounts.values() if one.first_ns is not None]
-    lasts = [one.last_ns for one in done.accounts.values() if one.last_ns is not None]
+    firsts = [account.first_ns for account in done.accounts.values() if account.first_ns is not None]
+    lasts = [account.last_ns for account in done.accounts.values() if account.last_ns is not None]
     if not firsts or not lasts:
         return None, None
-    return datetime.fromtimestamp(min(firsts) // 1000 / 1e6, UTC), datetime.fromtimestamp(max(lasts) // 1000 / 1e6, UTC)
+    return moment_of(min(firsts) // 1000), moment_of(max(lasts) // 1000)
 
 
 def _them(uris: list[str]) -> str:
@@ -149,7 +117,7 @@ def account_json(
     accounts = done.accounts.values()
     first, last = _ends(done)
     counts = {
-        name: sum(getattr(one, name) for one in accounts)
+        name: sum(getattr(account, name) for account in accounts)
         for name in (
             "packets",
             "log_lines",
@@ -175,14 +143,17 @@ def account_json(
         "bytes": done.bytes,
         **counts,
         "exchanges": done.exchanges,
-        "first_at": first and first.isoformat(),
-        "last_at": last and last.isoformat(),
+        "first_at": first and iso(first),
+        "last_at": last and iso(last),
         "statuses": done.statuses,
         "problems": done.problems,
         "quarantined": done.quarantined,
-        "protocols": {name: {"connections": count, "bytes": seen} for name, (count, seen) in done.protocols.items()},
+        "protocols": {
+            name: {"connections": connections, "bytes": length}
+            for name, (connections, length) in done.protocols.items()
+        },
         "rows": done.rows,
         "marts": marts,
         "findings": severities,
-        "seconds": {step: round(one, 3) for step, one in seconds.items()},
+        "seconds": {step: round(duration, 3) for step, duration in seconds.items()},
     }

@@ -1,12 +1,12 @@
-"""`ingest` at work: recordings found before Spark takes its seconds, read, the marts brought up to date, an account."""
+"""Runs `ingest`: finds the recordings before Spark starts, reads them, updates the marts, prints an account."""
 
 import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from kafkascope.cli.spark.ingest_account import account_json, account_lines, findings_text, print_lines
-from kafkascope.cli.spark.interrupts import Wish
-from kafkascope.cli.spark.session import Waiting, spark_session, took
+from kafkascope.cli.spark.interrupts import StopRequest
+from kafkascope.cli.spark.session import ProgressLine, spark_session, timings
 from kafkascope.cli.terminal import note
 from kafkascope.errors import InputError, NotFoundError, UsageError
 
@@ -28,31 +28,31 @@ class Command:
     ) -> None:  # fmt: skip
         self._uris, self._where, self._options = uris, where, options
         self._thresholds, self._as_json, self._every = thresholds, as_json, every
-        self._waiting = Waiting()
-        self._wish = Wish()
+        self._progress = ProgressLine()
+        self._stop = StopRequest()
 
     def once(self) -> int:
         from kafkascope.lake.upkeep.upgrade import lake_to_write
         from kafkascope.pipeline.ingestion.inputs import find_inputs
 
-        found = find_inputs(self._uris)
-        if all(one.error is not None for one in found):
-            raise InputError(str(found[0].error))
+        inputs = find_inputs(self._uris)
+        if all(item.error is not None for item in inputs):
+            raise InputError(str(inputs[0].error))
         lake = lake_to_write(self._where)
         landed = False
         try:
-            with spark_session(self._options.tasks, self._waiting) as spark:
+            with spark_session(self._options.tasks, self._progress) as spark:
                 done = self._read(spark, lake)
                 landed = True
                 # Of two files with the same bytes one is read, and then the lake has the other.
-                told = {*done.new, *done.known, *done.bad}
-                done.known += [one.uri for one in found if one.uri not in told]
+                done_uris = {*done.new, *done.known, *done.bad}
+                done.known += [item.uri for item in inputs if item.uri not in done_uris]
                 rows = self._marts(spark, lake, done)
         except KeyboardInterrupt:
             again = f"kafkascope marts {self._where}" if landed else "the same command"
             note(f"interrupted; {'the recordings are in the lake, ' if landed else ''}{again} does the rest")
             raise
-        self._tell(lake, done, rows)
+        self._report(lake, done, rows)
         return _BAD_INPUT if done.bad else 0
 
     def follow(self) -> int:
@@ -70,20 +70,22 @@ class Command:
         if not os.path.isdir(place.path):
             raise UsageError(f"{place.uri}: a file; --follow goes with the folder that is filled")
         lake = lake_to_write(self._where)
-        with spark_session(self._options.tasks, self._waiting) as spark:
+        with spark_session(self._options.tasks, self._progress) as spark:
             note(f"following {self._uris[0]} until Ctrl-C; a file is read once it is complete")
 
-            def told(done: "Ingested") -> None:
+            def report_batch(done: "Ingested") -> None:
                 # Those of the session's start, and of the batch before.
-                self._waiting.seconds.clear()
-                self._tell(lake, done, None, following=True)
+                self._progress.seconds.clear()
+                self._report(lake, done, None, following=True)
 
             rebuilder = None
             if self._thresholds is not None:
                 rebuilder = MartRebuilder(lambda: self._rebuilt(spark, lake), self._every, stale=are_old(lake))
-            with self._wish.heard():
-                follow(spark, self._uris, lake, self._options, told, rebuilder=rebuilder, end=self._wish.said)
-        if self._wish.said.is_set():
+            with self._stop.listening():
+                follow(
+                    spark, self._uris, lake, self._options, report_batch, rebuilder=rebuilder, end=self._stop.requested
+                )
+        if self._stop.requested.is_set():
             raise KeyboardInterrupt
         return 0
 
@@ -92,9 +94,9 @@ class Command:
         from kafkascope.cli.spark.marts_state import severities
         from kafkascope.pipeline.mart.build import build_marts
 
-        self._waiting.seconds.clear()
+        self._progress.seconds.clear()
         try:
-            with self._waiting.step(BUILDING), self._wish.leaving():
+            with self._progress.step(BUILDING), self._stop.abandonable():
                 rows = build_marts(spark, lake, self._thresholds)
         except KeyboardInterrupt:
             note(f"interrupted; the marts are as before, kafkascope marts {self._where} builds them")
@@ -102,17 +104,17 @@ class Command:
         if self._as_json:
             from kafkascope.cli.output import print_json
 
-            seconds = {step: round(one, 3) for step, one in self._waiting.seconds.items()}
+            seconds = {step: round(duration, 3) for step, duration in self._progress.seconds.items()}
             print_json({"lake": lake.uri, "marts": rows, "findings": severities(lake), "seconds": seconds})
         else:
-            print_lines([f"marts: {findings_text(severities(lake))}", f"took {took(self._waiting.seconds)}"])
+            print_lines([f"marts: {findings_text(severities(lake))}", f"took {timings(self._progress.seconds)}"])
 
     def _read(self, spark: Any, lake: "Lake") -> "Ingested":
         from kafkascope.lake.place import readable
         from kafkascope.pipeline.ingestion.ingest import ingest
 
-        with readable(self._where), self._waiting.step(READING):
-            return ingest(spark, self._uris, lake, self._options, self._waiting.hear)
+        with readable(self._where), self._progress.step(READING):
+            return ingest(spark, self._uris, lake, self._options, self._progress.update)
 
     def _marts(self, spark: Any, lake: "Lake", done: "Ingested") -> dict[str, int] | None:
         """Also where nothing is new but an earlier run was cut off, or made none."""
@@ -122,17 +124,17 @@ class Command:
             return None
         from kafkascope.pipeline.mart.build import build_marts
 
-        with self._waiting.step(BUILDING):
+        with self._progress.step(BUILDING):
             return build_marts(spark, lake, self._thresholds)
 
-    def _tell(self, lake: "Lake", done: "Ingested", rows: dict[str, int] | None, *, following: bool = False) -> None:
+    def _report(self, lake: "Lake", done: "Ingested", rows: dict[str, int] | None, *, following: bool = False) -> None:
         from kafkascope.cli.spark.marts_state import severities
 
-        found = severities(lake) if rows is not None else None
+        severity_counts = severities(lake) if rows is not None else None
         if self._as_json:
             from kafkascope.cli.output import print_json
 
-            print_json(account_json(done, lake.uri, rows, found, self._waiting.seconds))
+            print_json(account_json(done, lake.uri, rows, severity_counts, self._progress.seconds))
         else:
-            told = account_lines(done, self._where, rows, found, self._waiting.seconds, following=following)
-            print_lines(told)
+            lines = account_lines(done, self._where, rows, severity_counts, self._progress.seconds, following=following)
+            print_lines(lines)

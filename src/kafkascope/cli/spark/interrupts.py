@@ -32,26 +32,26 @@ def one_interrupt() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-class Wish:
-    """To end, said with Ctrl-C. The first one asks for it, and nothing is cut off."""
+class StopRequest:
+    """Ctrl-C asks the ingest to end. The first one lets the current work finish."""
 
     def __init__(self) -> None:
-        self.said = Event()
+        self.requested = Event()
 
     @contextmanager
-    def heard(self) -> Iterator[None]:
-        """Further ones are for `leaving` alone."""
-        with _handled_by(self.said.set):
+    def listening(self) -> Iterator[None]:
+        """Further ones are for `abandonable` alone."""
+        with _handled_by(self.requested.set):
             yield
 
     @contextmanager
-    def leaving(self) -> Iterator[None]:
+    def abandonable(self) -> Iterator[None]:
         """Work that may be left undone: the second Ctrl-C cuts it off."""
 
         def again() -> None:
-            if self.said.is_set():
+            if self.requested.is_set():
                 raise KeyboardInterrupt
-            self.said.set()
+            self.requested.set()
 
         with _handled_by(again):
             yield

@@ -1,4 +1,4 @@
-"""What a lake's marts say at a glance: whether they are older than its recordings, and how many findings they have."""
+"""Reads the state of a lake's marts: whether they are older than its recordings, and their findings by severity."""
 
 from typing import TYPE_CHECKING
 
@@ -14,8 +14,8 @@ def severities(lake: "Lake") -> dict[str, int]:
 
     if not lake.has("findings"):
         return {}
-    found = Counter(dataset(lake, "findings").to_table(columns=["severity"]).column("severity").to_pylist())
-    return {severity: found.get(severity, 0) for severity in ("critical", "warning", "info")}
+    counts = Counter(dataset(lake, "findings").to_table(columns=["severity"]).column("severity").to_pylist())
+    return {severity: counts.get(severity, 0) for severity in ("critical", "warning", "info")}
 
 
 def are_old(lake: "Lake") -> bool:

@@ -1,5 +1,5 @@
-"""A command at work on Spark: a session on this machine, one line that moves while a person waits, Spark's own words in
-a file that is kept only where something goes wrong that is not ours."""
+"""Runs a command on Spark: a session on this machine, a progress line, and Spark's own log in a file that is kept only
+for errors that aren't ours."""
 
 import logging
 import os
@@ -14,21 +14,19 @@ from contextlib import contextmanager, suppress
 from threading import Event, Thread
 from typing import IO, TYPE_CHECKING, Any
 
+from kafkascope.cli.progress import BAR_LETTERS, bar, pace_text
 from kafkascope.cli.spark.interrupts import after_interrupt, one_interrupt
 from kafkascope.cli.terminal import note, takes_commands, width
-from kafkascope.cli.units import number, plural, size
 from kafkascope.errors import InputError, KafkascopeError
+from kafkascope.formatting import count, size, span
 
 if TYPE_CHECKING:
     from kafkascope.pipeline.ingestion.progress import IngestProgress
 
 BAR_SECONDS, PLAIN_SECONDS = 0.2, 30.0
-BAR_LETTERS = 20
-# Before that much is read nobody knows how long the rest takes.
-FIRST_SHARE = 0.02
 
 
-class Waiting:
+class ProgressLine:
     """What a person sees who waits: a line that moves on a terminal; elsewhere a line a step, and one now and then.
     `seconds` are those of every step that is over."""
 
@@ -39,13 +37,13 @@ class Waiting:
             # Its own: the session's start sends the other one to the log.
             self._terminal = os.fdopen(os.dup(sys.stderr.fileno()), "w", encoding="utf-8", errors="replace")
         self._text = ""
-        self._far: IngestProgress | None = None
-        self._began = self._told = 0.0
+        self._latest: IngestProgress | None = None
+        self._began = self._reported_at = 0.0
 
     @contextmanager
     def step(self, text: str) -> Iterator[None]:
-        self._text, self._far = text, None
-        self._began = self._told = time.monotonic()
+        self._text, self._latest = text, None
+        self._began = self._reported_at = time.monotonic()
         stop = Event()
         drawing = Thread(target=self._draw, args=(stop,), daemon=True)
         if self._terminal:
@@ -61,20 +59,20 @@ class Waiting:
                 self._show("")
             self.seconds[text] = time.monotonic() - self._began
 
-    def hear(self, far: "IngestProgress") -> None:
-        """How far the step is."""
-        self._far = far
-        if self._terminal is None and time.monotonic() - self._told >= PLAIN_SECONDS:
-            self._told = time.monotonic()
-            note(f"{self._text}: {far_text(far, self._told - self._began)}")
+    def update(self, state: "IngestProgress") -> None:
+        """Shows how far the step is."""
+        self._latest = state
+        if self._terminal is None and time.monotonic() - self._reported_at >= PLAIN_SECONDS:
+            self._reported_at = time.monotonic()
+            note(f"{self._text}: {progress_text(state, self._reported_at - self._began)}")
 
     def _draw(self, stop: Event) -> None:
         while not stop.is_set():
             seconds = time.monotonic() - self._began
-            if self._far is None:
+            if self._latest is None:
                 self._show(f"{self._text}, {seconds:.0f} s")
             else:
-                self._show(bar_line(self._far, seconds, width() - 1))
+                self._show(bar_line(self._latest, seconds, width() - 1))
             stop.wait(BAR_SECONDS)
 
     def _show(self, text: str) -> None:
@@ -85,32 +83,31 @@ class Waiting:
                 self._terminal.flush()
 
 
-def far_text(far: "IngestProgress", seconds: float) -> str:
-    share = _share(far)
-    whole = f"{share:.0%} of {size(far.total_bytes)} in {plural(far.files, 'file')}"
-    if not far.read_bytes:
+def progress_text(state: "IngestProgress", seconds: float) -> str:
+    share = _share(state)
+    whole = f"{share:.0%} of {size(state.total_bytes)} in {count(state.files, 'file')}"
+    if not state.read_bytes:
         return f"{whole}, {seconds:.0f} s"
-    left = f", {seconds * (1 - share) / share:.0f} s left" if FIRST_SHARE < share < 1 else ""
-    rate = size(round(far.read_bytes / max(seconds, 0.001)))
-    found = plural(far.frames, "frame") if far.frames else plural(far.exchanges, "exchange")
-    return f"{whole}, {rate}/s{left}, {found}{', writing' if share == 1 else ''}"
+    contents = count(state.frames, "frame") if state.frames else count(state.exchanges, "exchange")
+    pace = pace_text(state.read_bytes, state.total_bytes, seconds)
+    return f"{whole}, {pace}, {contents}{', writing' if share == 1 else ''}"
 
 
-def bar_line(far: "IngestProgress", seconds: float, room: int) -> str:
+def bar_line(state: "IngestProgress", seconds: float, room: int) -> str:
     """The bar is what gives way in a narrow window."""
-    text = far_text(far, seconds)
+    text = progress_text(state, seconds)
     letters = min(BAR_LETTERS, room - len(text) - 3)
     if letters < 4:
         return text
-    return f"[{'#' * round(_share(far) * letters):.<{letters}}] {text}"
+    return f"{bar(_share(state), letters)} {text}"
 
 
-def _share(far: "IngestProgress") -> float:
-    return min(far.read_bytes / far.total_bytes, 1.0) if far.total_bytes else 0.0
+def _share(state: "IngestProgress") -> float:
+    return min(state.read_bytes / state.total_bytes, 1.0) if state.total_bytes else 0.0
 
 
 @contextmanager
-def spark_session(cores: int | None, waiting: Waiting) -> Iterator[Any]:
+def spark_session(cores: int | None, progress: ProgressLine) -> Iterator[Any]:
     """Stopped in the end, whatever happens; one that was there before goes on."""
     from kafkascope.pipeline.session import error_line, has_session, local_session
 
@@ -120,7 +117,7 @@ def spark_session(cores: int | None, waiting: Waiting) -> Iterator[Any]:
     ours = not has_session()
     try:
         with _logging_to(log), one_interrupt():
-            with waiting.step("starting Spark"), _no_orphans():
+            with progress.step("starting Spark"), _no_orphans():
                 spark = local_session(cores, log=log)
             try:
                 # Again: the session has put its own in the place.
@@ -153,7 +150,7 @@ def _stop(spark: Any) -> None:
 
 @contextmanager
 def _no_orphans() -> Iterator[None]:
-    """A JVM whose start is interrupted finds nobody to tell its port to, and would stay for ever."""
+    """A JVM whose start is interrupted finds nobody to report its port to, and would stay for ever."""
     before = _children()
     try:
         yield
@@ -166,10 +163,10 @@ def _no_orphans() -> Iterator[None]:
 
 def _children() -> set[int]:
     try:
-        said = subprocess.run(["ps", "-A", "-o", "pid=,ppid="], capture_output=True, text=True, check=False).stdout
+        output = subprocess.run(["ps", "-A", "-o", "pid=,ppid="], capture_output=True, text=True, check=False).stdout
     except OSError:
         return set()
-    pairs = [line.split() for line in said.splitlines()]
+    pairs = [line.split() for line in output.splitlines()]
     return {int(pid) for pid, parent in pairs if int(parent) == os.getpid()}
 
 
@@ -185,13 +182,7 @@ def _logging_to(path: str) -> Iterator[None]:
         handler.close()
 
 
-def took(seconds: dict[str, float]) -> str:
+def timings(seconds: dict[str, float]) -> str:
     """`31 s: starting Spark 8 s, reading 10 s, building the marts 13 s`"""
-    steps = ", ".join(f"{step} {lasting(one)}" for step, one in seconds.items())
-    return f"{lasting(sum(seconds.values()))}: {steps}"
-
-
-def lasting(seconds: float) -> str:
-    if seconds < 9.95:
-        return f"{seconds:.1f} s"
-    return f"{seconds:.0f} s" if seconds < 120 else f"{number(round(seconds / 60))} min"
+    steps = ", ".join(f"{step} {span(1000 * duration)}" for step, duration in seconds.items())
+    return f"{span(1000 * sum(seconds.values()))}: {steps}"

@@ -1,1 +1,1 @@
-"""How a client says who it is."""
+"""Authenticates a client."""

@@ -33,7 +33,7 @@ class Login(Protocol):
         ...
 
     def waits_for(self, endpoint: str | None) -> None:
-        """Whoever waits for the login is told that an endpoint takes its time, and with None that it no longer does."""
+        """Reports that the login waits for an endpoint, and with None that it no longer does."""
         ...
 
 

@@ -1,5 +1,5 @@
-"""What the settings say about a token in, a token out: as given, from its file, or from a token endpoint by client
-credentials (RFC 6749, 4.4) as Java asks for it. No error holds a token or a client secret."""
+"""Obtains the token that the settings name: as given, from its file, or from a token endpoint by client credentials
+(RFC 6749, 4.4) as Java asks for it. No error holds a token or a client secret."""
 
 import base64
 import json
@@ -45,11 +45,11 @@ async def _fetch(sasl: Sasl, url: str) -> Secret:
     place = endpoint_of(sasl) or "the given URL"
     answer = _json(reply)
     if reply.status != 200:
-        told = " ".join(
+        problem = " ".join(
             str(answer[name]) for name in ("error", "error_description") if isinstance(answer.get(name), str)
         )
-        told = sanitize(told, [secret])
-        raise ReachError(f"{place}: the token endpoint refuses with {reply.status}{f' ({told})' if told else ''}")
+        problem = sanitize(problem, [secret])
+        raise ReachError(f"{place}: the token endpoint refuses with {reply.status}{f' ({problem})' if problem else ''}")
     # Java takes either, in this order
     token = answer.get("access_token") or answer.get("id_token")
     if not isinstance(token, str):

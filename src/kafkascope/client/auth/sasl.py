@@ -32,7 +32,7 @@ async def authenticate(
     connection: Link, sasl: Sasl, waits_for: Callable[[str | None], None] = lambda _: None
 ) -> int | None:
     """How long the session lasts in milliseconds, None where the broker sets no end (KIP-368). Whoever calls sets the
-    time limit; `waits_for` is told when a token endpoint is waited for, and with None when it no longer is."""
+    time limit; `waits_for` is called when a token endpoint is waited for, and with None when it no longer is."""
     bare = SASL_AUTHENTICATE not in connection.versions
     mechanism = await _handshake(connection, sasl.mechanism, 0 if bare else 1)
     login = _Login(connection, sasl, waits_for, bare=bare)

@@ -1,5 +1,5 @@
-"""SCRAM (RFC 5802) as Kafka speaks it: name, password and the server's messages in, our messages out, no I/O. The end
-is reached only when the server has proven that it knows the password too."""
+"""Speaks SCRAM (RFC 5802) as Kafka does, without I/O: takes the server's messages and returns ours. It ends only when
+the server has proven that it knows the password too."""
 
 import base64
 import binascii

@@ -14,7 +14,7 @@ from kafkascope.client.check.verdicts import (
     member_problems,
 )
 from kafkascope.client.describe.group import ConsumerGroupView
-from kafkascope.health.findings.words import count
+from kafkascope.formatting import count, first_names
 
 _NO_MEMBERS, _PAST_END = "group_no_members", "group_past_end"
 _ADVICE = "Start the application, or delete the group if it is not wanted."
@@ -29,9 +29,7 @@ def check_group(snapshots: Sequence[Snapshot[ConsumerGroupView]], limits: CheckL
     problems = lag_problems(now.lag, None, f"The lag of group {name}", CheckLimits(max_lag=limits.max_lag))
     problems += member_problems(len(now.members), subject, limits)
     if now.past_end:
-        unnamed = len(now.past_end) - _MAX_NAMED
-        named = ", ".join(now.past_end[:_MAX_NAMED]) + (f" and {unnamed:,} more" if unnamed > 0 else "")
-        summary = f"{subject} has committed past the end of {named}."
+        summary = f"{subject} has committed past the end of {first_names(now.past_end, _MAX_NAMED)}."
         problems.append(CheckProblem(_PAST_END, "warning", summary, _PAST_END_ADVICE))
     if now.lag is not None and now.lag > 0 and not any(snapshot.view.members for snapshot in snapshots):
         summary = f"{subject} has no members and {count(now.lag, 'record')} waiting."

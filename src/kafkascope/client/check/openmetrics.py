@@ -65,7 +65,7 @@ class MetricFamilies:
 
 
 def render(families: Iterable[_MetricFamily]) -> str:
-    """A family without samples is told all the same: its name is known then."""
+    """A family without samples is rendered too, so that its name is known."""
     lines: list[str] = []
     for family in families:
         if not _NAME.fullmatch(family.name):

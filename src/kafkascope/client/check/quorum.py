@@ -12,7 +12,7 @@ from kafkascope.client.check.verdicts import (
     rule_problems,
 )
 from kafkascope.client.describe.quorum import QuorumView, ReplicaView
-from kafkascope.health.findings.words import count, span
+from kafkascope.formatting import count, span
 from kafkascope.health.quorum.events import QuorumEvent
 from kafkascope.health.quorum.history import history_of
 from kafkascope.health.quorum.rows import QuorumHappening, QuorumReplica

@@ -17,8 +17,8 @@ from kafkascope.client.check.verdicts import (
     rule_problems,
 )
 from kafkascope.client.describe.share_group import ShareGroupView, mark_stalled
+from kafkascope.formatting import count, span
 from kafkascope.health.findings.rules import RULES as ALL_RULES
-from kafkascope.health.findings.words import count, span
 from kafkascope.health.share.group_health import ShareGroupEvent, share_group_health
 
 _NO_MEMBERS, _STANDING_STILL = "share_no_members", "share_standing_still"
@@ -64,7 +64,7 @@ def _with_empty_time(problem: CheckProblem, snapshots: Sequence[Snapshot[ShareGr
 
 
 def _without_time(limits: CheckLimits) -> CheckLimits:
-    """The lag of a share group is told in records alone."""
+    """The lag of a share group is known in records only."""
     return CheckLimits(max_lag=limits.max_lag)
 
 

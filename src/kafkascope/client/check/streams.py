@@ -17,8 +17,8 @@ from kafkascope.client.check.verdicts import (
 )
 from kafkascope.client.describe.streams_values import StreamsGroupView
 from kafkascope.client.describe.streams_waits import ROLES
+from kafkascope.formatting import count
 from kafkascope.health.findings.recordings import OBSERVED
-from kafkascope.health.findings.words import count
 from kafkascope.health.streams.events import STATUS_NAMES, StreamsEvent
 from kafkascope.health.streams.group_health import health_of
 from kafkascope.health.streams.rows import GroupStatus

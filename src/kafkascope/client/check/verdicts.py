@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from kafkascope.client.describe.gaps import Gap
+from kafkascope.formatting import count, span
 from kafkascope.health.findings.diagnosis import SEVERITIES, findings_of
 from kafkascope.health.findings.rule import Severity
 from kafkascope.health.findings.rules import RULES
-from kafkascope.health.findings.words import count, span
 
 _View = TypeVar("_View")
 _Row = Mapping[str, Any]

@@ -1,1 +1,1 @@
-"""Settings from flags, variables and the files of other clients."""
+"""Collects settings from flags, variables and the files of other clients."""

@@ -6,13 +6,14 @@ from kafkascope.client.config.java import JAVA_ONLY, from_java
 from kafkascope.client.config.librdkafka import LIBRDKAFKA_ONLY, from_librdkafka, parse_librdkafka
 from kafkascope.client.config.merge import PartialSettings
 from kafkascope.client.config.properties import parse_properties
+from kafkascope.client.small_file import read_small
 from kafkascope.errors import InputError
 from kafkascope.limits import MAX_CONFIG_BYTES
 
 
 def read_config(path: Path) -> PartialSettings:
     text = _read(path)
-    # librdkafka has no escapes and no continuations; the keys that tell the two apart need neither
+    # librdkafka has no escapes and no continuations; the keys that distinguish the two need neither
     names = set(parse_librdkafka(text))
     if len(names & LIBRDKAFKA_ONLY) > len(names & JAVA_ONLY):
         return from_librdkafka(parse_librdkafka(text), str(path))
@@ -20,13 +21,7 @@ def read_config(path: Path) -> PartialSettings:
 
 
 def _read(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            content = file.read(MAX_CONFIG_BYTES + 1)
-    except OSError as error:
-        raise InputError(f"{path}: {(error.strerror or str(error)).lower()}") from None
-    if len(content) > MAX_CONFIG_BYTES:
-        raise InputError(f"{path} is larger than {MAX_CONFIG_BYTES} bytes; is it a file of client settings?")
+    content = read_small(path, MAX_CONFIG_BYTES, "is it a file of client settings?")
     if b"\0" in content:
         raise InputError(f"{path} is no text; --config takes client.properties or a librdkafka config")
     try:

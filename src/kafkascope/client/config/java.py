@@ -73,7 +73,7 @@ JAVA_ONLY = frozenset(
 
 
 def from_java(keys: Mapping[str, str], where: str) -> PartialSettings:
-    """A value that a config provider should fill in is refused: taken as it stands it would be wrong."""
+    """A value that a config provider should fill in is refused: taken literally it would be wrong."""
     for name in READ:
         if "${" in keys.get(name, "") and "config.providers" in keys:
             raise UsageError(f"{where}: {name} asks a config provider, which kafkascope has not; write out the value")
@@ -153,7 +153,7 @@ def _inline(text: str) -> bytes:
 
 
 def _sasl(keys: Mapping[str, str], where: str) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """What is said, and notes."""
+    """The settings, and notes."""
     name = mechanism_of(keys.get("sasl.mechanism", "").strip() or DEFAULT_MECHANISM, "sasl.mechanism", where)
     mechanism = mechanism_named(name)
     settings: dict[str, Any] = {"sasl_mechanism": name}
@@ -164,8 +164,8 @@ def _sasl(keys: Mapping[str, str], where: str) -> tuple[dict[str, Any], tuple[st
         return settings, ()
     module = mechanism.java_module
     if login.module != module:
-        there = login.module if login.module in _MODULES else "another login module"
-        raise InputError(f"{where}: sasl.mechanism is {name}, sasl.jaas.config has {there}, not {module}")
+        module_there = login.module if login.module in _MODULES else "another login module"
+        raise InputError(f"{where}: sasl.mechanism is {name}, sasl.jaas.config has {module_there}, not {module}")
     return settings | _user(login), tuple(
         f"{where}: sasl.jaas.config: no option is called {name}; did you mean {near}?"
         for name in login.options
@@ -174,7 +174,7 @@ def _sasl(keys: Mapping[str, str], where: str) -> tuple[dict[str, Any], tuple[st
 
 
 def _likely_option(name: str) -> str | None:
-    """The option that a misspelt one stands for. None where a name may be anything, the rest of a password too."""
+    """The option that a misspelt one means. None where a name may be anything, the rest of a password too."""
     if name in _OPTIONS or not name.isalpha():
         return None
     near = get_close_matches(name.lower(), _OPTIONS, n=1, cutoff=0.85)

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kafkascope.client.settings import Secret
-from kafkascope.errors import InputError, UsageError
+from kafkascope.client.small_file import read_small
+from kafkascope.errors import InputError
+from kafkascope.extras import need_extras
 from kafkascope.limits import MAX_STORE_BYTES
 
 JKS, JCEKS = b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce"
@@ -89,11 +91,10 @@ def _keys(content: bytes) -> bytes:
 
 def _pkcs12(content: bytes, password: Secret | None, path: Path) -> tuple[bytes | None, list[bytes]]:
     """(private key or None, certificates, the key's own first); all DER."""
-    try:
-        from cryptography.exceptions import UnsupportedAlgorithm
-        from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, pkcs12
-    except ImportError:
-        raise UsageError(f"{path} is PKCS12, which needs the extra live: pip install 'kafkascope[live]'") from None
+    need_extras(f"{path} is PKCS12, which", "live")
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, pkcs12
+
     try:
         store = pkcs12.load_pkcs12(content, password.reveal().encode() if password else None)
     except ValueError:
@@ -117,13 +118,7 @@ def _pem(label: str, der: bytes) -> bytes:
 
 
 def _read(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            content = file.read(MAX_STORE_BYTES + 1)
-    except OSError as error:
-        raise InputError(f"{path}: {(error.strerror or str(error)).lower()}") from None
-    if len(content) > MAX_STORE_BYTES:
-        raise InputError(f"{path} is larger than {MAX_STORE_BYTES} bytes; is it a key store?")
+    content = read_small(path, MAX_STORE_BYTES, "is it a key store?")
     if content.startswith(JCEKS):
         raise InputError(f"{path} is a JCEKS store; convert it: keytool -importkeystore -deststoretype PKCS12")
     return content

@@ -9,12 +9,12 @@ from kafkascope.errors import UsageError
 
 # No key of Kafka or librdkafka that is about TLS or SASL has a digit or a capital in it.
 _KEY = re.compile(r"[a-z_]+(?:[.-][a-z_]+)*")
-# What stands behind one of these may be the secret itself.
+# What follows one of these may be the secret itself.
 _SECRET = re.compile(r"password|passphrase|secret|jaas\.config|token(?!\.endpoint)|\.pem|\.key$")
 # Milliseconds beyond that are no patience but a mistake.
 _MAX_DIGITS = 12
 _MISSING_LINE_END = re.compile(r"(?:password|secret|jaas\.config)\s*=", re.IGNORECASE)
-# Their values are told to people and brokers: in prompts, in errors of a login, in logs.
+# Their values are shown to people and sent to brokers: in prompts, in errors of a login, in logs.
 _SHOWN = (
     *("client.id", "sasl.username", "sasl.oauthbearer.client.id", "sasl.oauthbearer.client.credentials.client.id"),
     "sasl.oauthbearer.scope",

@@ -194,7 +194,7 @@ def _sasl(partial: PartialSettings, prompt: Callable[[str], Secret | None]) -> S
     name = partial.sasl_mechanism or (by_token().name if has_token else None)
     if name is None:
         raise UsageError(f"which SASL mechanism? say --sasl-mechanism, one of {', '.join(mechanism_names())}")
-    # One that we have not is named when the broker has said what it offers.
+    # One that we have not is named once the broker has reported what it offers.
     mechanism = mechanism_named(name.upper())
     needs = mechanism.needs if mechanism else None
     password = _password(partial, name.upper(), prompt) if needs == PASSWORD else partial.password
@@ -219,8 +219,8 @@ def _sasl(partial: PartialSettings, prompt: Callable[[str], Secret | None]) -> S
 def _password(partial: PartialSettings, mechanism: str, prompt: Callable[[str], Secret | None]) -> Secret:
     if partial.username is None:
         path, _, key = partial.origins.get("username", "").rpartition(": ")
-        there = f"set KAFKASCOPE_USERNAME, or write username in {key} of {path}"
-        ways = there if key else "or set KAFKASCOPE_USERNAME"
+        ways_with_file = f"set KAFKASCOPE_USERNAME, or write username in {key} of {path}"
+        ways = ways_with_file if key else "or set KAFKASCOPE_USERNAME"
         raise UsageError(f"{mechanism} needs a user: say --username, {ways}")
     password = partial.password or prompt(f"password of {partial.username}")
     if password is None:

@@ -22,7 +22,7 @@ _Ranges = Mapping[int, tuple[int, int]]
 # A 4.x broker says that it has Produce from version 0 and answers from 3 on (KAFKA-18659).
 _PRODUCE, _FIRST_PRODUCE = 0, 3
 _FETCH, _FIRST_FETCH = 1, 4  # by which such a broker is known (KIP-896)
-# Served where a plugin of the broker takes metrics of clients (KIP-714): they tell nothing of a release.
+# Served where a plugin of the broker takes metrics of clients (KIP-714): they say nothing about a release.
 _TELEMETRY = frozenset((71, 72))
 # What none but nodes of a cluster send to one another is no client's business.
 _CLIENTS = ("client", "consumer", "producer", "Streams", "Connect")
@@ -114,7 +114,7 @@ def expected_ranges(release: str, listener: str = "broker") -> dict[int, tuple[i
 
 
 def _stable_range(request: Message, versions: Versions, release: str) -> tuple[int, int] | None:
-    """First and last version that this release has without being told to try unstable ones; None where it has none."""
+    """First and last version that this release has without enabling unstable ones; None where it has none."""
     first, last = versions.ranges[0][0], versions.ranges[-1][1]
     last = min([last, *(number - 1 for span, number in request.unstable if release in span)])
     return (first, last) if first <= last else None

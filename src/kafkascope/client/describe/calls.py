@@ -172,7 +172,7 @@ def _introduced_in(api: str) -> str:
 async def numeric_configs(
     cluster: "Cluster", node: int | None, names: Sequence[str], label: str
 ) -> tuple[dict[str, int], list[Gap]]:
-    """Settings of one node, or of any, that are numbers, by name: those that it tells."""
+    """Settings of one node, or of any, that are numbers, by name: those that it reports."""
     gap = await missing_api_gap(cluster, "DescribeConfigs", label)
     if gap is not None:
         return {}, [gap]

@@ -23,7 +23,7 @@ _OPERATIONS = (
 @dataclass(frozen=True, slots=True)
 class ClusterNode:
     """`roles` are `broker` and `controller`. `address` is a broker's, else a controller's endpoint; `fenced` is None
-    where the brokers do not tell it (before 4.0)."""
+    where the brokers don't report it (before 4.0)."""
 
     node_id: int
     address: str | None
@@ -35,8 +35,8 @@ class ClusterNode:
 @dataclass(frozen=True, slots=True)
 class ClusterView:
     """`controller_id` is the leader of the quorum; None where it may not be seen. Counts are of topics that we may
-    describe; None where controllers were asked, which do not tell. `roles_known` is False where the quorum did not say
-    which brokers are controllers too. `operations` are ours on the cluster."""
+    describe; None where controllers were asked, which don't report it. `roles_known` is False where the quorum did
+    not say which brokers are controllers too. `operations` are ours on the cluster."""
 
     cluster_id: str | None
     controller_id: int | None
@@ -52,7 +52,7 @@ class ClusterView:
 
 
 def operations_of(bits: int) -> tuple[str, ...]:
-    """Empty where they were not told."""
+    """Empty where they weren't reported."""
     if bits == NOT_ASKED:
         return ()
     return tuple(name for bit, name in enumerate(_OPERATIONS) if bits >> bit & 1)

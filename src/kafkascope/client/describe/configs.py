@@ -111,7 +111,7 @@ def _label(resource: Resource) -> str:
 
 
 def _target(resource: Resource) -> Target:
-    """A broker tells its own settings only."""
+    """A broker reports its own settings only."""
     return Node(int(resource.name)) if resource.kind.startswith("broker") and resource.name else AnyBroker()
 
 

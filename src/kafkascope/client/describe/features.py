@@ -69,7 +69,7 @@ class Feature:
 
 @dataclass(frozen=True, slots=True)
 class FeaturesView:
-    """`epoch` of the finalized features; None where the brokers have none to tell (before 2.7)."""
+    """`epoch` of the finalized features; None where the brokers report none (before 2.7)."""
 
     epoch: int | None
     features: tuple[Feature, ...]

@@ -43,7 +43,7 @@ def not_served_gap(label: str, api: str, detail: str | None = None) -> Gap:
 
 
 def failure_gap(label: str, api: str, error: Exception) -> Gap:
-    """Nobody answered who could have told, or not with what can be read."""
+    """No node that knows it responded, or none with a readable response."""
     return Gap(label, api, NO_ANSWER, detail=str(error))
 
 
@@ -79,7 +79,7 @@ def only_row(rows: Sequence[Any], api: str) -> Any:
 
 
 def merge_gaps(gaps: Iterable[Gap]) -> tuple[Gap, ...]:
-    """Each once, in the order they were found; of one that several questions met, what was said first."""
+    """Each once, in the order they were found; of one that several calls met, the first."""
     unique: dict[tuple[str, str, str, str | None], Gap] = {}
     for gap in gaps:
         unique.setdefault((gap.what, gap.api, gap.error, gap.needs), gap)

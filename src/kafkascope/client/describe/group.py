@@ -184,7 +184,7 @@ def group_of(
     coordinator: NodeAddress | None = None,
     gaps: Iterable[Gap] = (),
 ) -> ConsumerGroupView:
-    """`group` is of a ConsumerGroupDescribe or of a DescribeGroups answer; its fields tell which."""
+    """`group` is of a ConsumerGroupDescribe or of a DescribeGroups answer; its fields show which."""
     modern = "groupEpoch" in group
     members = _consumer_members(group) if modern else _classic_members(group)
     partitions = _partitions(members, committed, ends)

@@ -55,7 +55,7 @@ class GroupList:
 
     @property
     def lacks(self) -> tuple[Gap, ...]:
-        """The gaps, and one more where groups may be left out: for views that do not tell `complete`."""
+        """The gaps, and one more where groups may be left out: for views that don't have `complete`."""
         return self.gaps if self.complete is not False else (*self.gaps, _HIDDEN_GROUPS)
 
 
@@ -70,7 +70,7 @@ _HIDDEN_GROUPS = Gap(
 
 def listed_groups(value: Mapping[str, Any], node: NodeAddress) -> list[GroupListing]:
     """A ListGroups answer. A broker lists the groups that it coordinates. Before version 5 all groups were classic,
-    before version 4 their state was not told."""
+    before version 4 their state wasn't reported."""
     return [
         GroupListing(
             group["groupId"],
@@ -124,7 +124,7 @@ def member_counts(value: Mapping[str, Any], api: str) -> tuple[dict[str, tuple[s
 
 
 def may_describe(operations: int) -> bool | None:
-    """Whether Describe on the cluster is ours, from its authorized operations; None where they were not told."""
+    """Whether Describe on the cluster is ours, from its authorized operations; None where they weren't reported."""
     return None if operations == NOT_ASKED else bool(operations >> _DESCRIBE_BIT & 1)
 
 

@@ -64,7 +64,7 @@ class QuorumView:
     max_follower_lag: int | None
     max_follower_lag_ms: int | None
     fetch_timeout_ms: int
-    fetch_timeout_known: bool  # False where it could not be asked, and Kafka's default stands
+    fetch_timeout_known: bool  # False where it could not be asked, and Kafka's default applies
     voters: tuple[ReplicaView, ...]
     observers: tuple[ReplicaView, ...]
     troubles: tuple[QuorumProblem, ...]

@@ -156,7 +156,7 @@ def share_group_of(
 
 
 def mark_stalled(before: ShareGroupView, now: ShareGroupView) -> ShareGroupView:
-    """`now` with what stands still: partitions that had lag at the first look, and of which nothing was acknowledged,
+    """`now` with what is stalled: partitions that had lag at the first look, and of which nothing was acknowledged,
     rejected or archived until the second."""
     earlier = {(partition.topic, partition.partition): partition for partition in before.partitions}
     return replace(

@@ -93,7 +93,7 @@ def _tasks_text(tasks: Tasks) -> str:
 
 
 def _member_name(member: StreamsMember) -> str:
-    """Short enough for a sentence, and told apart from another thread of the same client."""
+    """Short enough for a sentence, and distinct from other threads of the same client."""
     return f"{member.client_id.removesuffix('-consumer')} ({member.member_id[:8]})"
 
 

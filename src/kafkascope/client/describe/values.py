@@ -13,7 +13,7 @@ _ZERO = UUID(int=0)
 
 @dataclass(frozen=True, slots=True)
 class NodeAddress:
-    """A broker as a view names it; `address` is None where nobody told it."""
+    """A broker as a view names it; `address` is None where it isn't known."""
 
     node_id: int
     address: str | None
@@ -39,7 +39,7 @@ class Setting:
 
 
 def kafka_uuid(value: UUID | None) -> str | None:
-    """As Kafka prints it: unpadded url-safe base64; None for the zero uuid, which stands for none."""
+    """As Kafka prints it: unpadded url-safe base64; None for the zero uuid, which means none."""
     if value is None or value == _ZERO:
         return None
     return uuid_text(value)

@@ -14,7 +14,7 @@ MAX_CALLS = 10_000
 
 @dataclass(slots=True)
 class PollBatch:
-    """`failures` is by what was said: when it was first, and in how many polls."""
+    """`failures` is by message: when it came first, and in how many polls."""
 
     answers: list[Answer] = field(default_factory=list)
     failures: dict[str, tuple[int, int]] = field(default_factory=dict)

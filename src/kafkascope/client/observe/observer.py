@@ -144,7 +144,7 @@ class Observer:
             await self._ends(places)
 
     async def _who(self) -> list[int] | None:
-        """The brokers, None where nobody answers; controllers know no groups, and tell who they are another way."""
+        """The brokers, None where nobody answers; controllers know no groups, and identify themselves another way."""
         if self._cluster.controllers:
             response = await self._ask("DescribeCluster", {"endpointType": 2}, AnyBroker())
             return None if response is None else []
@@ -244,7 +244,7 @@ class Observer:
         return await self._try(api, call)
 
     async def _try(self, api: str, call: Awaitable[_T]) -> _T | None:
-        """None where it failed. What a broker lacks or refuses is told once a poll; it does not end it."""
+        """None where it failed. What a broker lacks or refuses is reported once per poll; it does not end it."""
         started_at = time.time_ns()
         try:
             return await call

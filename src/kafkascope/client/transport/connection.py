@@ -198,7 +198,7 @@ class Connection:
             self._end("gave the connection up")
 
     async def _read(self) -> None:
-        """The reader's task: ends with the stream, for whatever reason, and tells everybody who waits."""
+        """The reader's task: ends with the stream, for whatever reason, and fails every waiting call."""
         try:
             while await self._read_frame():
                 pass
@@ -273,7 +273,7 @@ class Connection:
         return pending.released
 
     def _end(self, reason: str, *, final: bool = False) -> None:
-        """The first reason counts; everyone who waits is told."""
+        """The first reason counts; every waiting call fails with it."""
         if self._error is None:
             self._error = f"{self.address}: {reason}"
             self._final = final
@@ -284,7 +284,7 @@ class Connection:
         self._writer.close()
 
     def _lost(self) -> LostError:
-        """A new one for everybody who is told."""
+        """A new error for every waiting call."""
         error = LostError(self._error or f"{self.address}: the connection is closed")
         error.final = self._final
         error.early = self._greeted and self._responses == 0 and not self._sasl

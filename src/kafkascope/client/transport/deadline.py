@@ -33,7 +33,7 @@ class Deadline:
         return other if other.at < self.at else self
 
     def half(self) -> "Deadline":
-        """When half of what is left has passed, told as a round number."""
+        """When half of what is left has passed, as a round number."""
         seconds = self.left() / 2
         return Deadline(after(seconds).at, float(f"{seconds:.2g}"))
 

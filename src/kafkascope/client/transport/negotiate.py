@@ -77,9 +77,11 @@ def choose_version(api: str, requested: int | None, connection: Connection) -> i
         return both[-1]
     if requested is not None and requested in both:
         return requested
-    there = format_versions(list(range(served[0], served[1] + 1)))
+    offered = format_versions(list(range(served[0], served[1] + 1)))
     if both:
-        raise UsageError(f"{api} v{requested}: {connection.address} serves {there}; say one of {format_versions(both)}")
+        raise UsageError(
+            f"{api} v{requested}: {connection.address} serves {offered}; say one of {format_versions(both)}"
+        )
     raise UsageError(
-        f"{api}: {connection.address} serves {there}, this catalog knows {format_versions([*_known_versions(api)])}"
+        f"{api}: {connection.address} serves {offered}, this catalog knows {format_versions([*_known_versions(api)])}"
     )

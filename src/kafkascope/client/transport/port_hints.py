@@ -15,7 +15,7 @@ _TEXTS = (
 
 
 def identify_server(first: bytes) -> str:
-    """`first` are the bytes that came where an answer's length should be; how they are told never shows them."""
+    """`first` are the bytes that came where an answer's length should be; the hint never shows them."""
     if len(first) >= 3 and 20 <= first[0] <= 23 and first[1] == 3:
         return "a TLS listener: connect with TLS (--tls)"
     for start, server in _TEXTS:
@@ -27,7 +27,7 @@ def identify_server(first: bytes) -> str:
 
 
 def likely_close_reason(greeted: bool, responses: int, *, tls: bool, sasl: bool) -> str:
-    """What a closed connection often means: before it told its versions, and by how many answers came after."""
+    """What a closed connection often means: before it reported its versions, and by how many answers came after."""
     if not greeted and not tls:
         return "a TLS listener does that to a client without TLS (--tls); else it is no Kafka, or is shutting down"
     if not greeted:

@@ -13,6 +13,7 @@ from typing import Any
 
 from kafkascope.client.settings import Address, Tls
 from kafkascope.errors import InputError
+from kafkascope.formatting import first_names
 
 # OpenSSL's verification results (x509_vfy.h)
 _NOT_YET, _EXPIRED, _OTHER_NAME, _OTHER_IP = 9, 10, 62, 64
@@ -169,8 +170,7 @@ def _names(certificate: dict[str, Any]) -> str:
         names = [
             f"{value} (in its subject alone, which counts no longer)" for key, value in subject if key == "commonName"
         ]
-    unnamed = f" and {len(names) - _SHOWN_NAMES} more" if len(names) > _SHOWN_NAMES else ""
-    return ", ".join(names[:_SHOWN_NAMES]) + unnamed or "no name at all"
+    return first_names(names, _SHOWN_NAMES) or "no name at all"
 
 
 def _unverified(error: ssl.SSLCertVerificationError, name: str) -> str:

@@ -1,13 +1,15 @@
 """Converts values of the lake for JSON: times to ISO text, bytes to base64."""
 
 from base64 import b64encode
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime
 from typing import Any
+
+from kafkascope.times import iso, moment_of
 
 
 def plain(value: Any) -> Any:
     if isinstance(value, datetime):
-        return value.isoformat(timespec="microseconds").replace("+00:00", "Z")
+        return iso(value)
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, bytes):
@@ -19,7 +21,6 @@ def plain(value: Any) -> Any:
     return value
 
 
-def moment(microseconds: int | None) -> str | None:
-    if microseconds is None:
-        return None
-    return str(plain(datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=microseconds)))
+def iso_of(microseconds: int | None) -> str | None:
+    moment = None if microseconds is None else moment_of(microseconds)
+    return None if moment is None else iso(moment)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from kafkascope.explorer.facts.field_places import field_places, places_in
 from kafkascope.explorer.facts.kips import kip_apis
+from kafkascope.formatting import first_names
 from kafkascope.schema.api_facts import family_of
 from kafkascope.schema.catalog import apis, index, message
 from kafkascope.schema.errors.error_codes import error_codes
@@ -58,8 +59,7 @@ def _releases() -> Iterator[SearchEntry]:
 
 def _kips() -> Iterator[SearchEntry]:
     for number, names in kip_apis().items():
-        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-        yield SearchEntry("kip", f"KIP-{number}", ", ".join(names[:3]) + more, f"kip/{number}.html", (str(number),))
+        yield SearchEntry("kip", f"KIP-{number}", first_names(names, 3), f"kip/{number}.html", (str(number),))
 
 
 def _names() -> Iterator[SearchEntry]:

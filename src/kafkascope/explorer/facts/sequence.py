@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from markupsafe import Markup
+from kafkascope.markup import Html, el
 
 # Between two actors, by how many there are: a page is 1,100 wide, and names of APIs stand over the arrows.
 _COLUMNS = {2: 300, 3: 280, 4: 250, 5: 225}
@@ -13,7 +13,7 @@ _STEP = 50
 _TIP = 7
 
 
-def sequence_svg(flow: dict[str, Any], here: str) -> Markup:
+def sequence_svg(flow: dict[str, Any], here: str) -> Html:
     """`flow` has `title`, `actors` and `steps` (`sender`, `receiver`, `api`, `remark`); steps of `here` stand out."""
     actors = flow["actors"]
     column = _COLUMNS.get(len(actors), _NARROWEST)
@@ -21,33 +21,36 @@ def sequence_svg(flow: dict[str, Any], here: str) -> Markup:
     width = 2 * _MARGIN + column * (len(actors) - 1)
     height = _TOP + _STEP * len(flow["steps"]) + 16
     label = f"{flow['title']}: {len(flow['steps'])} requests between {', '.join(actors)}; in words below"
-    parts = [
-        Markup('<svg class="flow" viewBox="0 0 {} {}" width="{}" height="{}" role="img" aria-label="{}">').format(
-            width, height, width, height, label
-        )
+    return el(
+        "svg",
+        [_actor(name, x, height) for name, x in at.items()],
+        [_step(step, at, _TOP + _STEP * number + 24, step["api"] == here) for number, step in enumerate(flow["steps"])],
+        class_="flow",
+        viewBox=f"0 0 {width} {height}",
+        width=width,
+        height=height,
+        role="img",
+        aria_label=label,
+    )
+
+
+def _actor(name: str, x: int, height: int) -> list[Html]:
+    return [
+        el("path", class_="life", d=f"M{x} 36V{height}"),
+        el("rect", class_="actor", x=x - 84, y=6, width=168, height=30, rx=6),
+        el("text", name, x=x, y=26, text_anchor="middle"),
     ]
-    for name, x in at.items():
-        parts.append(Markup('<path class="life" d="M{} {}V{}"/>').format(x, 36, height))
-        parts.append(
-            Markup('<rect class="actor" x="{}" y="6" width="168" height="30" rx="6"/>').format(x - 84)
-            + Markup('<text x="{}" y="26" text-anchor="middle">{}</text>').format(x, name)
-        )
-    for number, step in enumerate(flow["steps"]):
-        parts.append(_step(step, at, _TOP + _STEP * number + 24, step["api"] == here))
-    return Markup("").join([*parts, Markup("</svg>")])
 
 
-def _step(step: dict[str, Any], at: dict[str, int], y: int, here: bool) -> Markup:
+def _step(step: dict[str, Any], at: dict[str, int], y: int, here: bool) -> Html:
     start, end = at[step["sender"]], at[step["receiver"]]
     way = 1 if end > start else -1
-    middle = (start + end) // 2
-    tip = end - way
-    return Markup(
-        '<g{}><path class="arrow" d="M{} {}H{}"/><path class="tip" d="M{} {}l{} -5v10z"/>'
-        '<text x="{}" y="{}" text-anchor="middle">{}</text>'
-        '<text class="soft" x="{}" y="{}" text-anchor="middle">{}</text></g>'
-    ).format(
-        Markup(' class="here"') if here else "",
-        start, y, tip - way * _TIP, tip, y, -way * _TIP,
-        middle, y - 6, step["api"], middle, y + 15, step["remark"],
-    )  # fmt: skip
+    middle, tip = (start + end) // 2, end - way
+    return el(
+        "g",
+        el("path", class_="arrow", d=f"M{start} {y}H{tip - way * _TIP}"),
+        el("path", class_="tip", d=f"M{tip} {y}l{-way * _TIP} -5v10z"),
+        el("text", step["api"], x=middle, y=y - 6, text_anchor="middle"),
+        el("text", step["remark"], class_="soft", x=middle, y=y + 15, text_anchor="middle"),
+        class_="here" if here else None,
+    )

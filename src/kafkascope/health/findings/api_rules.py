@@ -1,8 +1,9 @@
 """The rules about APIs, clients and the recording itself: thresholds with their reasons, what each says, what to do."""
 
+from kafkascope.formatting import count, percent, span
 from kafkascope.health.findings.episodes import Episode
 from kafkascope.health.findings.rule import Limits, Rule, SeverityAndSummary, Threshold
-from kafkascope.health.findings.words import count, name_counts, names, percent, span
+from kafkascope.health.findings.words import name_counts, names
 
 # What is told of a whole recording is no incident that ends and comes back.
 _FOREVER_US = 1 << 62

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from kafkascope.formatting import count
 from kafkascope.health.findings import api as findings_api
 from kafkascope.health.findings import quorum as findings_quorum
 from kafkascope.health.findings import recordings as findings_recordings
@@ -17,7 +18,6 @@ from kafkascope.health.findings import streams as findings_streams
 from kafkascope.health.findings.episodes import Episode, Signs, gather_episodes
 from kafkascope.health.findings.rule import Limits, Rule, Severity
 from kafkascope.health.findings.rules import RULES, limits_of
-from kafkascope.health.findings.words import count
 
 _Row = Mapping[str, Any]
 SEVERITIES: tuple[Severity, ...] = ("critical", "warning", "info")

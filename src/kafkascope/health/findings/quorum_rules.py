@@ -1,8 +1,9 @@
 """The rules about the quorum: thresholds with their reasons, what each says and what to do."""
 
+from kafkascope.formatting import count, span
 from kafkascope.health.findings.episodes import Episode
 from kafkascope.health.findings.rule import Limits, Rule, SeverityAndSummary, Threshold
-from kafkascope.health.findings.words import count, name_counts, names, span, times
+from kafkascope.health.findings.words import name_counts, names, times
 
 _REPLICAS, _EVENTS = ("quorum_replicas",), ("quorum_events",)
 _STATUS = "kafka-metadata-quorum.sh --bootstrap-controller CONTROLLER describe --status"

@@ -1,8 +1,9 @@
 """The rules about share groups: thresholds with their reasons, what each says and what to do."""
 
+from kafkascope.formatting import count, percent, span
 from kafkascope.health.findings.episodes import Episode
 from kafkascope.health.findings.rule import Limits, Rule, SeverityAndSummary, Threshold
-from kafkascope.health.findings.words import count, name_counts, percent, span, times
+from kafkascope.health.findings.words import name_counts, times
 
 _DELIVERIES, _MINUTES = ("share_deliveries",), ("share_group_health",)
 _DESCRIBE = "kafka-share-groups.sh --bootstrap-server BROKER --describe --group {group}"

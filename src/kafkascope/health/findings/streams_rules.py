@@ -1,8 +1,9 @@
 """The rules about streams groups: thresholds with their reasons, what each says and what to do."""
 
+from kafkascope.formatting import count, span
 from kafkascope.health.findings.episodes import Episode
 from kafkascope.health.findings.rule import Limits, Rule, Severity, SeverityAndSummary, Threshold
-from kafkascope.health.findings.words import count, name_counts, names, span, times
+from kafkascope.health.findings.words import name_counts, names, times
 
 _MINUTES, _STATUSES = ("streams_group_health",), ("streams_statuses", "streams_group_health")
 _DESCRIBE = "kafka-streams-groups.sh --bootstrap-server BROKER --describe --group {group}"

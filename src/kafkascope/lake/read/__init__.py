@@ -1,1 +1,1 @@
-"""Rows out of Delta tables: those of ingests that have landed."""
+"""Reads the rows of ingests that have landed."""

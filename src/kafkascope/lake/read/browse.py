@@ -1,4 +1,5 @@
-"""What is asked of a lake in, a page of its exchanges in the order of time out; however large it is, little is read."""
+"""Reads one page of the exchanges of a lake in the order of time, with filters; however large the lake is, little is
+read."""
 
 import re
 from dataclasses import dataclass
@@ -14,15 +15,15 @@ from kafkascope.lake.read.time_ordered import (
     FIRST,
     LAST,
     OTHERWISE,
-    Found,
+    Hits,
     Place,
-    Wanted,
+    RowFilter,
     files_in_time,
     first_rows,
-    microseconds,
 )
 from kafkascope.lake.tables import EXCHANGE_ID, body_table, body_table_name
 from kafkascope.schema.catalog import apis
+from kafkascope.times import microseconds_of
 
 EXCHANGES = "exchanges"
 _GROUP = "group_id"
@@ -32,7 +33,7 @@ _LOOKED_UP, _MORE, _MOST_LOOKED_UP = 500, 2_000, 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ExchangeFilters:
     """`client` may have * and ?; `error` is a name, or `any`; times are microseconds, `until` is not included."""
 
     api: str = ""
@@ -63,21 +64,23 @@ class Slice:
     after: Place | None  # where the next slice begins; None at the end
 
 
-def exchanges(lake: Lake, asked: Asked, after: Place | None, count: int, columns: list[str] | None = None) -> Slice:
+def exchanges(
+    lake: Lake, filters: ExchangeFilters, after: Place | None, count: int, columns: list[str] | None = None
+) -> Slice:
     """The first `count` rows behind `after`, with these columns or all."""
-    if asked.group:
-        return _of_group(lake, asked, after, count, columns)
+    if filters.group:
+        return _of_group(lake, filters, after, count, columns)
     files = files_in_time(lake, [EXCHANGES]).get(EXCHANGES, [])
-    found = first_rows(files, _wanted(asked), after, count + 1)
-    return Slice(found.first(count).rows(columns), found.place(count - 1) if len(found) > count else None)
+    hits = first_rows(files, _row_filter(filters), after, count + 1)
+    return Slice(hits.first(count).rows(columns), hits.place(count - 1) if len(hits) > count else None)
 
 
 def exchange(lake: Lake, exchange_id: str, at: int | None = None) -> dict[str, Any] | None:
     """One row; with the time that it is known to be of, only the row groups of that time are opened."""
     files = files_in_time(lake, [EXCHANGES]).get(EXCHANGES, [])
     for since, until in ([(at, at + 1)] if at is not None else []) + [(None, None)]:
-        wanted = Wanted(pc.field(EXCHANGE_ID) == exchange_id, (EXCHANGE_ID,), since, until)
-        rows = first_rows(files, wanted, None, 1).rows()
+        row_filter = RowFilter(pc.field(EXCHANGE_ID) == exchange_id, (EXCHANGE_ID,), since, until)
+        rows = first_rows(files, row_filter, None, 1).rows()
         if rows:
             return rows[0]
     return None
@@ -87,34 +90,34 @@ def bodies(lake: Lake, row: dict[str, Any]) -> dict[str, dict[str, Any] | None]:
     """Table to the row of this exchange: request and response. None where the lake has no such row."""
     names = [body_table_name(f"{row['api']}{kind}") for kind in ("Request", "Response")] if row["api"] else []
     at = place_of(row).at
-    wanted = Wanted(pc.field(EXCHANGE_ID) == row[EXCHANGE_ID], (EXCHANGE_ID,), at, at + 1)
-    found: dict[str, dict[str, Any] | None] = {}
+    row_filter = RowFilter(pc.field(EXCHANGE_ID) == row[EXCHANGE_ID], (EXCHANGE_ID,), at, at + 1)
+    rows_by_table: dict[str, dict[str, Any] | None] = {}
     for name, files in files_in_time(lake, names).items():
-        rows = first_rows(files, wanted, None, 1).rows()
-        found[name] = rows[0] if rows else None
-    return found
+        rows = first_rows(files, row_filter, None, 1).rows()
+        rows_by_table[name] = rows[0] if rows else None
+    return rows_by_table
 
 
 def place_of(row: dict[str, Any]) -> Place:
     moment: datetime | None = row[AT] or row[OTHERWISE]
-    return Place(0 if moment is None else microseconds(moment), row[EXCHANGE_ID])
+    return Place(0 if moment is None else microseconds_of(moment), row[EXCHANGE_ID])
 
 
-def _wanted(asked: Asked) -> Wanted:
+def _row_filter(filters: ExchangeFilters) -> RowFilter:
     """Of `exchanges`; the group apart."""
     parts: dict[str, pc.Expression] = {}
-    for column, value in (("api", asked.api), ("status", asked.status)):
+    for column, value in (("api", filters.api), ("status", filters.status)):
         if value:
             parts[column] = pc.field(column) == value
-    if asked.client:
-        parts["client_id"] = _like("client_id", asked.client)
-    if asked.error == ANY_ERROR:
+    if filters.client:
+        parts["client_id"] = _like("client_id", filters.client)
+    if filters.error == ANY_ERROR:
         parts["error_code"] = pc.field("error_code") != 0
-    elif asked.error:
-        parts["error"] = pc.field("error") == asked.error
-    if asked.slower_us is not None:
-        parts["latency_us"] = pc.field("latency_us") >= asked.slower_us
-    return _all(parts, asked.since, asked.until)
+    elif filters.error:
+        parts["error"] = pc.field("error") == filters.error
+    if filters.slower_us is not None:
+        parts["latency_us"] = pc.field("latency_us") >= filters.slower_us
+    return _all(parts, filters.since, filters.until)
 
 
 def _like(column: str, pattern: str) -> pc.Expression:
@@ -124,26 +127,28 @@ def _like(column: str, pattern: str) -> pc.Expression:
     return pc.match_like(pc.field(column), plain.replace("*", "%").replace("?", "_"))
 
 
-def _all(parts: dict[str, pc.Expression], since: int | None, until: int | None) -> Wanted:
+def _all(parts: dict[str, pc.Expression], since: int | None, until: int | None) -> RowFilter:
     whole: pc.Expression | None = None
     for part in parts.values():
         whole = part if whole is None else whole & part
-    return Wanted(whole, tuple(parts), since, until)
+    return RowFilter(whole, tuple(parts), since, until)
 
 
-def _of_group(lake: Lake, asked: Asked, after: Place | None, count: int, columns: list[str] | None) -> Slice:
+def _of_group(
+    lake: Lake, filters: ExchangeFilters, after: Place | None, count: int, columns: list[str] | None
+) -> Slice:
     """The group is in the requests' own tables. Their exchanges are looked up until there are enough."""
-    found = files_in_time(lake, [*_naming_groups(asked.api), EXCHANGES])
-    of_exchanges = found.pop(EXCHANGES, [])
-    naming = [file for files in found.values() for file in files]
+    files_by_table = files_in_time(lake, [*_naming_groups(filters.api), EXCHANGES])
+    of_exchanges = files_by_table.pop(EXCHANGES, [])
+    naming = [file for files in files_by_table.values() for file in files]
     kept: list[dict[str, Any]] = []
     ends: list[Place] = []
     at, step = after, _LOOKED_UP
     while len(kept) <= count:
-        places = first_rows(naming, _named(asked), at, step)
+        places = first_rows(naming, _naming_filter(filters), at, step)
         if not len(places):
             break
-        more = first_rows(of_exchanges, _looked_up(asked, places), None, count + 1 - len(kept))
+        more = first_rows(of_exchanges, _looked_up_filter(filters, places), None, count + 1 - len(kept))
         kept += more.rows(columns)
         ends += [more.place(index) for index in range(len(more))]
         at, step = places.place(-1), min(_MORE * step, _MOST_LOOKED_UP)
@@ -151,19 +156,19 @@ def _of_group(lake: Lake, asked: Asked, after: Place | None, count: int, columns
 
 
 def _naming_groups(api: str) -> list[str]:
-    tables = [body_table(f"{one}Request") for one in apis().values() if not api or one == api]
+    tables = [body_table(f"{name}Request") for name in apis().values() if not api or name == api]
     return [table.name for table in tables if _GROUP in table.schema.names]
 
 
-def _named(asked: Asked) -> Wanted:
-    parts = {_GROUP: pc.field(_GROUP) == asked.group}
-    if asked.client:
-        parts["client_id"] = _like("client_id", asked.client)
-    if asked.error and asked.error != ANY_ERROR:
-        parts["error"] = pc.field("error") == asked.error
-    return _all(parts, asked.since, asked.until)
+def _naming_filter(filters: ExchangeFilters) -> RowFilter:
+    parts = {_GROUP: pc.field(_GROUP) == filters.group}
+    if filters.client:
+        parts["client_id"] = _like("client_id", filters.client)
+    if filters.error and filters.error != ANY_ERROR:
+        parts["error"] = pc.field("error") == filters.error
+    return _all(parts, filters.since, filters.until)
 
 
-def _looked_up(asked: Asked, places: Found) -> Wanted:
-    wanted = _wanted(asked)
-    return Wanted(wanted.chosen, wanted.columns, places.place(0).at, places.place(-1).at + 1, places)
+def _looked_up_filter(filters: ExchangeFilters, places: Hits) -> RowFilter:
+    row_filter = _row_filter(filters)
+    return RowFilter(row_filter.chosen, row_filter.columns, places.place(0).at, places.place(-1).at + 1, places)

@@ -22,11 +22,11 @@ _MAP = "_topic_names"
 
 def register_tables(connection: "DuckDBPyConnection", lake: Lake) -> list[str]:
     """Their names, in order."""
-    seen, there = visible_names(lake), set(lake.tables())
-    names = sorted({*there, *known_names()})
-    topics = _topic_names(lake, seen) if TOPICS in there else None
+    seen, existing = visible_names(lake), set(lake.tables())
+    names = sorted({*existing, *known_names()})
+    topics = _topic_names(lake, seen) if TOPICS in existing else None
     for name in names:
-        rows = dataset(lake, name, seen) if name in there else known_table(name).schema.empty_table()
+        rows = dataset(lake, name, seen) if name in existing else known_table(name).schema.empty_table()
         arrays = topic_arrays(rows.schema) if topics is not None and message_of(name) else {}
         former = "".join(f", {column} AS {_quoted(former)}" for column, former in former_names(name).items())
         if not arrays and not former:

@@ -1,4 +1,4 @@
-"""Files of tables in, their first rows in the order of time out; however many there are, little is read.
+"""Finds the first rows of tables in the order of time; however many files there are, little is read.
 
 A file or row group that begins later than the last of these rows is not opened. Columns that nothing is asked about are
 read of the row groups that the rows are in, no others.
@@ -8,7 +8,7 @@ import heapq
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, datetime, time
 from typing import Any
 
 import numpy as np
@@ -21,27 +21,23 @@ from kafkascope.lake.active import ActiveFile, active_files
 from kafkascope.lake.home import Lake
 from kafkascope.lake.place import filesystem_errors
 from kafkascope.lake.read.visible_rows import (
-    as_of_now,
     holds,
     is_of,
     is_visible,
     must_filter,
-    of_a_calendar,
-    table_as_found,
+    open_as_of_now,
+    table_as_stored,
+    within_calendar,
 )
 from kafkascope.lake.tables import EXCHANGE_ID, INGEST_ID, LakeTable, table_named
 from kafkascope.lake.write.files import NO_DATE
+from kafkascope.times import microseconds_of
 
 AT = "request_at"
 # An answer whose request is not in the recording has this alone.
 OTHERWISE = "response_at"
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # Before and behind all that a column of times can hold.
 FIRST, LAST = -(2**63), 2**63 - 1
-
-
-def microseconds(moment: datetime) -> int:
-    return (moment - EPOCH) // timedelta(microseconds=1)
 
 
 # Opening a table waits for its log most of the time.
@@ -65,7 +61,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class RowFilter:
     """`chosen` needs `columns`. From `since` until before `until`, in microseconds; None is an open end. `among` are
     the exchanges that alone are wanted."""
 
@@ -73,7 +69,7 @@ class Wanted:
     columns: tuple[str, ...] = ()
     since: int | None = None
     until: int | None = None
-    among: "Found | None" = None
+    among: "Hits | None" = None
 
     def may_hold(self, low: int, high: int) -> bool:
         return (self.until is None or low < self.until) and (self.since is None or high >= self.since)
@@ -93,14 +89,18 @@ class TimedFile:
     def groups(self) -> Iterator["TimedFile"]:
         """Its row groups, each as a file of its own."""
         with filesystem_errors(self.fragment.path):
-            said = self.fragment.metadata
-            names = said.schema.names
+            metadata = self.fragment.metadata
+            names = metadata.schema.names
             times = [names.index(name) for name in (AT, OTHERWISE) if name in names]
-            for number in range(said.num_row_groups):
-                group = said.row_group(number)
-                known = [found for found in (group.column(one).statistics for one in times) if _has_bounds(found)]
-                low = max(self.low, min((one.min_raw for one in known), default=FIRST))
-                high = min(self.high, max((one.max_raw for one in known), default=LAST))
+            for number in range(metadata.num_row_groups):
+                group = metadata.row_group(number)
+                known = [
+                    statistics
+                    for statistics in (group.column(column).statistics for column in times)
+                    if _has_bounds(statistics)
+                ]
+                low = max(self.low, min((bounds.min_raw for bounds in known), default=FIRST))
+                high = min(self.high, max((bounds.max_raw for bounds in known), default=LAST))
                 yield TimedFile(low, high, self.schema, self.fragment.subset(row_group_ids=[number]), self.shown)
 
     def read(self, columns: Iterable[str]) -> pa.Table:
@@ -109,7 +109,7 @@ class TimedFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Hits:
     """Rows by their places in row groups: `hits` has time, id, number of the group and row within it, in order."""
 
     hits: pa.Table
@@ -125,8 +125,8 @@ class Found:
         first, behind = np.searchsorted(known, bounds["min"]), np.searchsorted(known, bounds["max"], "right")
         return self.hits.column(_ID).slice(first, behind - first).combine_chunks()
 
-    def first(self, count: int) -> "Found":
-        return Found(self.hits.slice(0, count), self.groups)
+    def first(self, count: int) -> "Hits":
+        return Hits(self.hits.slice(0, count), self.groups)
 
     def place(self, index: int) -> Place:
         return Place(self.hits.column(_AT)[index].as_py(), self.hits.column(_ID)[index].as_py())
@@ -137,21 +137,21 @@ class Found:
         places = zip(self.hits.column(_GROUP).to_pylist(), self.hits.column(_ROW).to_pylist(), strict=True)
         for order, (number, row) in enumerate(places):
             by_group.setdefault(number, []).append((order, row))
-        found: dict[int, dict[str, Any]] = {}
+        by_order: dict[int, dict[str, Any]] = {}
         for number, some in by_group.items():
             group = self.groups[number]
-            read = of_a_calendar(group.read(columns or group.schema.names).take([row for _, row in some]))
-            found.update(zip((order for order, _ in some), read.to_pylist(), strict=True))
-        return [found[order] for order in range(len(self))]
+            read = within_calendar(group.read(columns or group.schema.names).take([row for _, row in some]))
+            by_order.update(zip((order for order, _ in some), read.to_pylist(), strict=True))
+        return [by_order[order] for order in range(len(self))]
 
 
-def _has_bounds(found: Any) -> bool:
-    return found is not None and bool(found.has_min_max)
+def _has_bounds(statistics: Any) -> bool:
+    return statistics is not None and bool(statistics.has_min_max)
 
 
 def files_in_time(lake: Lake, names: Iterable[str]) -> dict[str, list[TimedFile]]:
     """Of those tables that are there, what is visible."""
-    opened, seen = as_of_now(lake, names)
+    opened, seen = open_as_of_now(lake, names)
     with ThreadPoolExecutor(_OPENED_AT_ONCE) as pool:
         files = dict(zip(opened, pool.map(_files, opened, opened.values()), strict=True))
     return {
@@ -160,11 +160,11 @@ def files_in_time(lake: Lake, names: Iterable[str]) -> dict[str, list[TimedFile]
     }
 
 
-def _files(name: str, found: DeltaTable) -> tuple[LakeTable, pa.Schema, list[ActiveFile]]:
-    table = table_as_found(name, found)
+def _files(name: str, delta: DeltaTable) -> tuple[LakeTable, pa.Schema, list[ActiveFile]]:
+    table = table_as_stored(name, delta)
     # Of an older kafkascope's table the columns that are new since are null.
     new = [field for field in table_named(name).schema if field.name not in table.schema.names]
-    return table, pa.schema([*table.schema, *new]), active_files(found, table.time)
+    return table, pa.schema([*table.schema, *new]), active_files(delta, table.time)
 
 
 def _timed(lake: Lake, table: LakeTable, schema: pa.Schema, file: ActiveFile, seen: frozenset[str]) -> TimedFile:
@@ -174,14 +174,14 @@ def _timed(lake: Lake, table: LakeTable, schema: pa.Schema, file: ActiveFile, se
     )
     low, high = FIRST, LAST
     if file.low is not None and file.high is not None:
-        low, high = microseconds(file.low), microseconds(file.high)
+        low, high = microseconds_of(file.low), microseconds_of(file.high)
     elif file.date is not None and file.date != NO_DATE:
-        low = microseconds(datetime.combine(file.date, time(), UTC))
+        low = microseconds_of(datetime.combine(file.date, time(), UTC))
         high = low + 86_400_000_000
     return TimedFile(low, high, schema, fragment, is_of(seen) if must_filter(table, file) else None)
 
 
-def first_rows(files: Iterable[TimedFile], wanted: Wanted, after: Place | None, count: int) -> Found:
+def first_rows(files: Iterable[TimedFile], row_filter: RowFilter, after: Place | None, count: int) -> Hits:
     """The first `count` behind `after`."""
     waiting = [(file.low, number, False, file) for number, file in enumerate(files)]
     heapq.heapify(waiting)
@@ -193,14 +193,14 @@ def first_rows(files: Iterable[TimedFile], wanted: Wanted, after: Place | None, 
         low, _, opened, file = heapq.heappop(waiting)
         if last is not None and low > last:
             break
-        if not wanted.may_hold(file.low, file.high) or (after is not None and file.high < after.at):
+        if not row_filter.may_hold(file.low, file.high) or (after is not None and file.high < after.at):
             continue
         if not opened:
             for group in file.groups():
                 heapq.heappush(waiting, (group.low, number, True, group))
                 number += 1
             continue
-        more = _hits(file, len(groups), wanted, after)
+        more = _hits(file, len(groups), row_filter, after)
         if not len(more):
             continue
         groups.append(file)
@@ -208,28 +208,28 @@ def first_rows(files: Iterable[TimedFile], wanted: Wanted, after: Place | None, 
         if sum(map(len, parts)) >= count:
             parts = [_least(pa.concat_tables(parts), count)]
             last = pc.max(parts[0].column(_AT)).as_py()
-    return Found(pa.concat_tables([_NO_HITS, *parts]).sort_by(_ORDER), groups)
+    return Hits(pa.concat_tables([_NO_HITS, *parts]).sort_by(_ORDER), groups)
 
 
 def _least(hits: pa.Table, count: int) -> pa.Table:
     return hits.take(pc.select_k_unstable(hits, count, _ORDER)) if len(hits) > count else hits
 
 
-def _hits(group: TimedFile, number: int, wanted: Wanted, after: Place | None) -> pa.Table:
+def _hits(group: TimedFile, number: int, row_filter: RowFilter, after: Place | None) -> pa.Table:
     mixed = () if group.shown is None else (INGEST_ID,)
-    asked = group.read(dict.fromkeys((*wanted.columns, AT, OTHERWISE, *mixed)))
-    times = _times(asked)
-    rows = asked.append_column(_AT, times).append_column(_ROW, pa.array(np.arange(len(asked))))
-    kept = _within(times, wanted, after)
+    read = group.read(dict.fromkeys((*row_filter.columns, AT, OTHERWISE, *mixed)))
+    times = _times(read)
+    rows = read.append_column(_AT, times).append_column(_ROW, pa.array(np.arange(len(read))))
+    kept = _within(times, row_filter, after)
     if kept is not None:
         rows = rows.filter(kept)
     if group.shown is not None:
         rows = rows.filter(group.shown)
-    if wanted.chosen is not None and len(rows):
-        rows = rows.filter(wanted.chosen)
+    if row_filter.chosen is not None and len(rows):
+        rows = rows.filter(row_filter.chosen)
     if not len(rows):
         return _NO_HITS
-    ids = asked if EXCHANGE_ID in wanted.columns else group.read([EXCHANGE_ID])
+    ids = read if EXCHANGE_ID in row_filter.columns else group.read([EXCHANGE_ID])
     hits = pa.table(
         [
             rows.column(_AT),
@@ -239,22 +239,22 @@ def _hits(group: TimedFile, number: int, wanted: Wanted, after: Place | None) ->
         ],
         schema=_HITS,
     )
-    if wanted.among is not None:
-        hits = hits.filter(pc.is_in(hits[_ID], wanted.among.ids(hits[_AT])))
+    if row_filter.among is not None:
+        hits = hits.filter(pc.is_in(hits[_ID], row_filter.among.ids(hits[_AT])))
     if after is None:
         return hits
     return hits.filter(pc.or_(pc.greater(hits[_AT], after.at), pc.greater(hits[_ID], after.exchange_id)))
 
 
-def _within(times: pa.ChunkedArray, wanted: Wanted, after: Place | None) -> pa.ChunkedArray | None:
-    since = max((one for one in (wanted.since, after.at if after else None) if one is not None), default=None)
+def _within(times: pa.ChunkedArray, row_filter: RowFilter, after: Place | None) -> pa.ChunkedArray | None:
+    since = max((bound for bound in (row_filter.since, after.at if after else None) if bound is not None), default=None)
     kept = None if since is None else pc.greater_equal(times, since)
-    if wanted.until is not None:
-        before = pc.less(times, wanted.until)
+    if row_filter.until is not None:
+        before = pc.less(times, row_filter.until)
         kept = before if kept is None else pc.and_(kept, before)
     return kept
 
 
 def _times(rows: pa.Table) -> pa.ChunkedArray:
-    there = pc.coalesce(rows.column(AT).cast(pa.int64()), rows.column(OTHERWISE).cast(pa.int64()))
-    return pc.fill_null(there, 0)
+    times = pc.coalesce(rows.column(AT).cast(pa.int64()), rows.column(OTHERWISE).cast(pa.int64()))
+    return pc.fill_null(times, 0)

@@ -33,7 +33,7 @@ def _element(kind: pa.DataType) -> TopicElement | None:
     if not pa.types.is_struct(kind):
         return None
     fields = [kind.field(index) for index in range(kind.num_fields)]
-    there = {field.name for field in fields}
-    name = next((name for name in _NAMES if name in there), None) if TOPIC_ID in there else None
+    names = {field.name for field in fields}
+    name = next((name for name in _NAMES if name in names), None) if TOPIC_ID in names else None
     arrays = _arrays(fields)
     return TopicElement(name, arrays) if name or arrays else None

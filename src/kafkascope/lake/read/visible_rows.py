@@ -4,7 +4,7 @@ way, or was killed, shows nothing."""
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
@@ -19,13 +19,10 @@ from kafkascope.lake.home import Lake
 from kafkascope.lake.place import filesystem_errors
 from kafkascope.lake.tables import CAPTURES_SCHEMA, DATE, INGEST_ID, LakeTable, recorded_names, table_named
 from kafkascope.lake.write.commit import LANDING, find_table, transaction_version
+from kafkascope.times import microseconds_of
 
 CAPTURES = "captures"
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_CALENDAR = tuple(
-    (end - _EPOCH) // timedelta(microseconds=1)
-    for end in (datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
-)
+_CALENDAR = tuple(microseconds_of(end) for end in (datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)))
 FOLLOWS = "follows"
 # Opening a table waits for its log most of the time.
 _OPENED_AT_ONCE = 8
@@ -49,24 +46,24 @@ def visible_names(lake: Lake) -> frozenset[str]:
 def superseded_names(lake: Lake) -> frozenset[str]:
     """The same of pending rows that another ingest has written whole."""
     rows = captures_rows(lake, [FOLLOWS])
-    return frozenset(pending(one) for row in rows for one in row[FOLLOWS] or ())
+    return frozenset(pending(name) for row in rows for name in row[FOLLOWS] or ())
 
 
 def _names(lake: Lake, captures: DeltaTable | None) -> frozenset[str]:
     rows = _captures_rows(lake, captures, [INGEST_ID, FOLLOWS])
     named = frozenset(row[INGEST_ID] for row in rows)
-    followed = frozenset(one for row in rows for one in row[FOLLOWS] or ())
-    return named | frozenset(pending(one) for one in named - followed)
+    followed = frozenset(name for row in rows for name in row[FOLLOWS] or ())
+    return named | frozenset(pending(name) for name in named - followed)
 
 
-def as_of_now(lake: Lake, names: Iterable[str]) -> tuple[dict[str, DeltaTable], frozenset[str]]:
+def open_as_of_now(lake: Lake, names: Iterable[str]) -> tuple[dict[str, DeltaTable], frozenset[str]]:
     """Those tables that are there, and the names of their visible rows, as of one moment. Where an ingest lands in
     between it is looked at again: what it supersedes leaves the tables then."""
-    wanted = list(names)
+    needed = list(names)
     with ThreadPoolExecutor(_OPENED_AT_ONCE) as pool:
         for _ in range(_LOOKS):
             turn = _turn(find_table(lake, CAPTURES))
-            opened = zip(wanted, pool.map(lambda name: find_table(lake, name), wanted), strict=True)
+            opened = zip(needed, pool.map(lambda name: find_table(lake, name), needed), strict=True)
             tables = {name: table for name, table in opened if table is not None}
             # After the tables: what compaction has merged by then, `captures` names.
             captures = find_table(lake, CAPTURES)
@@ -89,19 +86,19 @@ def _captures_rows(lake: Lake, table: DeltaTable | None, columns: list[str]) -> 
         return []
     place = lake.table(CAPTURES)
     with filesystem_errors(place.uri):
-        found = ds.FileSystemDataset.from_paths(
+        content = ds.FileSystemDataset.from_paths(
             [f"{place.path}/{file.path}" for file in active_files(table)],
             schema=pa.schema([CAPTURES_SCHEMA.field(name) for name in columns]),
             format=ds.ParquetFileFormat(),
             filesystem=place.filesystem,
         ).to_table()
-    rows: list[dict[str, Any]] = of_a_calendar(found).to_pylist()
+    rows: list[dict[str, Any]] = within_calendar(content).to_pylist()
     if INGEST_ID in columns and not all(row[INGEST_ID] for row in rows):
         raise InputError(f"{place.uri}: a row without {INGEST_ID}; kafkascope writes no such row")
     return rows
 
 
-def of_a_calendar(rows: pa.Table) -> pa.Table:
+def within_calendar(rows: pa.Table) -> pa.Table:
     """A time that no calendar has is null: nobody could write it."""
     for index, field in enumerate(rows.schema):
         if pa.types.is_timestamp(field.type):
@@ -113,11 +110,11 @@ def of_a_calendar(rows: pa.Table) -> pa.Table:
 
 def pending_rows(lake: Lake, name: str, ingests: AbstractSet[str], columns: list[str] | None = None) -> pa.Table:
     """What these ingests left pending in a table, whether it shows or not; without the date."""
-    found = find_table(lake, name)
-    table = known_table(name) if found is None else table_as_found(name, found)
-    names = {pending(one) for one in ingests}
+    delta = find_table(lake, name)
+    table = known_table(name) if delta is None else table_as_stored(name, delta)
+    names = {pending(name) for name in ingests}
     # Compaction leaves such files alone, other tools do not.
-    files = [] if found is None else [file for file in active_files(found) if file.foreign or file.ingest in names]
+    files = [] if delta is None else [file for file in active_files(delta) if file.foreign or file.ingest in names]
     with filesystem_errors(lake.table(name).uri):
         return rows_of(lake, name, table.file_schema, files).to_table(columns=columns, filter=is_of(names))
 
@@ -161,7 +158,7 @@ def visible_rows(lake: Lake, table: LakeTable, files: Iterable[ActiveFile], name
 
 def visible_files(lake: Lake, name: str) -> list[str]:
     """Paths within the table's folder. Rows of those that another tool wrote have to be chosen by their `ingest_id`."""
-    tables, names = as_of_now(lake, [name])
+    tables, names = open_as_of_now(lake, [name])
     return [file.path for table in tables.values() for file in active_files(table) if is_visible(name, file, names)]
 
 
@@ -170,12 +167,12 @@ def dataset(lake: Lake, name: str, ingests: AbstractSet[str] | None = None) -> d
     filter on the date or the time opens only the files that can have such rows. `ingests` are `visible_names` of an
     earlier moment."""
     if ingests is None:
-        tables, seen = as_of_now(lake, [name])
-        found = tables.get(name)
+        tables, seen = open_as_of_now(lake, [name])
+        delta = tables.get(name)
     else:
-        found, seen = find_table(lake, name), frozenset(ingests)
-    table = known_table(name) if found is None else table_as_found(name, found)
-    files = [] if found is None else [f for f in active_files(found, table.time) if is_visible(name, f, seen)]
+        delta, seen = find_table(lake, name), frozenset(ingests)
+    table = known_table(name) if delta is None else table_as_stored(name, delta)
+    files = [] if delta is None else [f for f in active_files(delta, table.time) if is_visible(name, f, seen)]
     place = lake.table(name)
     with filesystem_errors(place.uri):
         rows = ds.FileSystemDataset.from_paths(
@@ -203,9 +200,9 @@ def holds(table: LakeTable, file: ActiveFile) -> pc.Expression:
 
 
 def table_in(lake: Lake, name: str) -> LakeTable:
-    """The table as it stands in the lake, which may be wider than this kafkascope knows it, or one that it does not."""
-    found = find_table(lake, name)
-    return known_table(name) if found is None else table_as_found(name, found)
+    """The table as it is stored in the lake, which may be wider than this kafkascope knows it, or unknown to it."""
+    delta = find_table(lake, name)
+    return known_table(name) if delta is None else table_as_stored(name, delta)
 
 
 def known_names() -> list[str]:
@@ -229,12 +226,12 @@ def known_table(name: str) -> LakeTable:
         return made[name]
 
 
-def table_as_found(name: str, found: DeltaTable) -> LakeTable:
-    schema = pa.schema(found.schema().to_arrow())
+def table_as_stored(name: str, delta: DeltaTable) -> LakeTable:
+    schema = pa.schema(delta.schema().to_arrow())
     try:
         known = known_table(name)
     except NotFoundError:
         times = [field.name for field in schema if pa.types.is_timestamp(field.type)]
-        dated = DATE in found.metadata().partition_columns
+        dated = DATE in delta.metadata().partition_columns
         return LakeTable(name, schema, times[0] if dated and times else None)
     return LakeTable(name, schema, known.time, known.otherwise)

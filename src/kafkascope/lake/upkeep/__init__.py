@@ -1,1 +1,1 @@
-"""What keeps a lake tidy: retention, compaction, upgrades, and the repairs that a later ingest brings."""
+"""Keeps a lake tidy: retention, compaction, upgrades, and the repairs that a later ingest brings."""

@@ -1,4 +1,5 @@
-"""A lake in, the small files of each day merged; the same rows, whoever reads or ingests at the same time."""
+"""Merges the small files of each day into larger ones; the rows stay the same for everyone who reads or ingests
+meanwhile."""
 
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -46,9 +47,9 @@ def compact(
     target_bytes: int = TARGET_BYTES,
 ) -> list[Merged]:
     """Only files of ingests that all can see are touched, once what they supersede is out. Where another changes the
-    same files, this stands back."""
+    same files, this one gives way."""
     merged: list[Merged] = []
-    wanted = list(lake.tables() if names is None else names)
+    selected = list(lake.tables() if names is None else names)
     superseded = superseded_names(lake)
 
     def small_of(name: str) -> list[ActiveFile]:
@@ -57,7 +58,7 @@ def compact(
 
     # Most have nothing to merge: to open them waits for the store.
     with ThreadPoolExecutor(_LOOKS) as pool:
-        several = [(name, files) for name, files in zip(wanted, pool.map(small_of, wanted), strict=True) if files]
+        several = [(name, files) for name, files in zip(selected, pool.map(small_of, selected), strict=True) if files]
     seen = visible_names(lake) if several else frozenset()
     for name, files_of in several:
         for files in _portions(name, files_of, seen, most_small, target_bytes):
@@ -86,7 +87,7 @@ def _portions(
         portion: list[ActiveFile] = []
         for file in small:
             portion.append(file)
-            if sum(one.size for one in portion) >= target_bytes:
+            if sum(file.size for file in portion) >= target_bytes:
                 yield portion
                 portion = []
         if len(portion) > 1:
@@ -94,8 +95,8 @@ def _portions(
 
 
 def _merge(lake: Lake, table: LakeTable, files: list[ActiveFile]) -> Merged | None:
-    found = find_table(lake, table.name)
-    if found is None or not {file.path for file in files} <= {file.path for file in active_files(found)}:
+    delta = find_table(lake, table.name)
+    if delta is None or not {file.path for file in files} <= {file.path for file in active_files(delta)}:
         return None
     writer = Files(lake, "", COMPACTED)
     try:
@@ -111,7 +112,7 @@ def _merge(lake: Lake, table: LakeTable, files: list[ActiveFile]) -> Merged | No
         raise InputError(
             f"{lake.table(table.name).uri}: {len(files)} files do not hold the {count} rows that its log tells"
         )
-    if not maintain(found, files, made, data_change=False):
+    if not maintain(delta, files, made, data_change=False):
         discard(lake, made)
         return None
     return Merged(table.name, files[0].date, len(files), sum(file.size for file in files), made[0].size, count)

@@ -1,5 +1,5 @@
-"""Files that another tool wrote, an OPTIMIZE for example: which ingests their rows are of, and how to divide them where
-some of these rows have to go and others stay."""
+"""Divides files that another tool wrote, an OPTIMIZE for example, where the rows of some ingests have to go and others
+stay."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -11,7 +11,7 @@ from kafkascope.lake.active import ActiveFile
 from kafkascope.lake.file_names import COMPACTED
 from kafkascope.lake.home import Lake
 from kafkascope.lake.place import filesystem_errors
-from kafkascope.lake.read.visible_rows import is_of, rows_of, table_as_found, visible_ingests
+from kafkascope.lake.read.visible_rows import is_of, rows_of, table_as_stored, visible_ingests
 from kafkascope.lake.tables import INGEST_ID, LakeTable
 from kafkascope.lake.write.commit import find_table, maintain
 from kafkascope.lake.write.files import NO_DATE, Files, discard
@@ -29,7 +29,9 @@ def rows_by_name(lake: Lake, table: LakeTable, file: ActiveFile) -> dict[str, in
     if key not in _known:
         with filesystem_errors(lake.table(table.name).uri):
             ids = rows_of(lake, table.name, table.file_schema, [file]).to_table(columns=[INGEST_ID]).column(0)
-        counts = {one["values"]: one["counts"] for one in ids.value_counts().to_pylist() if one["values"] is not None}
+        counts = {
+            value["values"]: value["counts"] for value in ids.value_counts().to_pylist() if value["values"] is not None
+        }
         if len(_known) >= _MOST_KNOWN:
             _known.clear()
         _known[key] = counts
@@ -40,10 +42,10 @@ def divide(lake: Lake, table: LakeTable, file: ActiveFile) -> bool:
     """The same rows in files of our own: what is pending or half done under the name of its ingest, the others merged;
     rows without a date by ingest, since they expire with it. False where another changed the file in the meantime, or
     has put rows into it that no ingest wrote."""
-    found = find_table(lake, table.name)
-    if found is None:
+    delta = find_table(lake, table.name)
+    if delta is None:
         return False
-    table = table_as_found(table.name, found)
+    table = table_as_stored(table.name, delta)
     names = rows_by_name(lake, table, file).keys()
     merged = frozenset() if file.date == NO_DATE else names & visible_ingests(lake)
     writers = [Files(lake, name) for name in sorted(names - merged)]
@@ -56,8 +58,8 @@ def divide(lake: Lake, table: LakeTable, file: ActiveFile) -> bool:
             for rows in _rows(lake, table, file, frozenset(some)):
                 writer.add(table, rows)
             made += writer.close()
-        whole = sum(one.rows for one in made) == file.rows
-        landed = whole and maintain(found, [file], made, data_change=False)
+        whole = sum(part.rows for part in made) == file.rows
+        landed = whole and maintain(delta, [file], made, data_change=False)
     except BaseException:
         for writer in writers:
             with suppress(InputError):
@@ -70,7 +72,7 @@ def divide(lake: Lake, table: LakeTable, file: ActiveFile) -> bool:
 
 def _rows(lake: Lake, table: LakeTable, file: ActiveFile, names: frozenset[str]) -> Iterator[pa.Table]:
     with filesystem_errors(lake.table(table.name).uri):
-        found = rows_of(lake, table.name, table.file_schema, [file])
-        for batch in found.to_batches(filter=is_of(names), batch_readahead=2, fragment_readahead=1):
+        rows = rows_of(lake, table.name, table.file_schema, [file])
+        for batch in rows.to_batches(filter=is_of(names), batch_readahead=2, fragment_readahead=1):
             if batch.num_rows:
                 yield pa.Table.from_batches([batch], table.file_schema)

@@ -1,4 +1,4 @@
-"""A lake in, an account of it out: tables with rows, files, bytes and times, and ingests by their state."""
+"""Collects an account of a lake: tables with rows, files, bytes and times, and ingests by their state."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from datetime import datetime
 from kafkascope.lake.active import ActiveFile, active_files
 from kafkascope.lake.file_names import PENDING
 from kafkascope.lake.home import Lake
-from kafkascope.lake.read.visible_rows import CAPTURES, as_of_now, is_visible, table_as_found, visible_rows
+from kafkascope.lake.read.visible_rows import CAPTURES, is_visible, open_as_of_now, table_as_stored, visible_rows
 from kafkascope.lake.tables import LakeTable
 from kafkascope.lake.upkeep.retention import HalfDone, half_done
 from kafkascope.lake.write.heartbeat import Running, running_now
@@ -41,18 +41,18 @@ class LakeInfo:
 
 
 def info(lake: Lake) -> LakeInfo:
-    opened, seen = as_of_now(lake, lake.tables())
-    known = {name: table_as_found(name, table) for name, table in opened.items()}
+    opened, seen = open_as_of_now(lake, lake.tables())
+    known = {name: table_as_stored(name, table) for name, table in opened.items()}
     with ThreadPoolExecutor(_OPENED_AT_ONCE) as pool:
-        found = pool.map(lambda name: active_files(opened[name], known[name].time, known[name].otherwise), opened)
-        files = dict(zip(opened, found, strict=True))
+        listed = pool.map(lambda name: active_files(opened[name], known[name].time, known[name].otherwise), opened)
+        files = dict(zip(opened, listed, strict=True))
     tables = tuple(_table(lake, known[name], some, seen) for name, some in files.items())
     return LakeInfo(
         uri=lake.uri,
         format=lake.format,
         tables=tables,
         recordings=next((table.rows for table in tables if table.name == CAPTURES), 0),
-        ingests=sum(not one.endswith(PENDING) for one in seen),
+        ingests=sum(not name.endswith(PENDING) for name in seen),
         running=tuple(running_now(lake)),
         half_done=tuple(half_done(lake, files)),
     )

@@ -1,5 +1,5 @@
-"""A lake in, what it no longer needs taken out: leftovers of ingests that died, days before a date, files that no log
-names. Readers see each table as before or as after."""
+"""Removes what a lake no longer needs: leftovers of ingests that died, days before a date, files that no log names.
+Readers see each table as before or as after."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -38,7 +38,7 @@ UNSIGNED_AGE = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
-class TakenOut:
+class RemovedRows:
     """Rows that left a table; their files stay until `vacuum` deletes them."""
 
     table: str
@@ -52,7 +52,7 @@ class Vacuumed:
     """`deleted` files are gone from the disk; `waiting` ones are not old enough yet."""
 
     ingests: tuple[str, ...]
-    taken_out: tuple[TakenOut, ...]
+    taken_out: tuple[RemovedRows, ...]
     deleted_files: int
     deleted_bytes: int
     waiting_files: int
@@ -72,15 +72,15 @@ class HalfDone:
 
 def half_done(lake: Lake, tables: Mapping[str, list[ActiveFile]] | None = None) -> list[HalfDone]:
     """`tables` are files by table, where they are known."""
-    found: dict[str, dict[str, list[ActiveFile]]] = {}
+    files_by_ingest: dict[str, dict[str, list[ActiveFile]]] = {}
     for name, files in (_all_files(lake) if tables is None else tables).items():
         for file in files if name != CAPTURES else ():
             for ingest, part in _by_name(lake, name, file):
-                found.setdefault(ingest, {}).setdefault(name, []).append(part)
+                files_by_ingest.setdefault(ingest, {}).setdefault(name, []).append(part)
     # In this order: one that began since has no files here, one that ended since is in `captures`.
     alive = alive_names(lake)
-    gone = found.keys() - alive - visible_names(lake) - superseded_names(lake)
-    return [_half_done(ingest, found[ingest]) for ingest in sorted(gone)]
+    gone = files_by_ingest.keys() - alive - visible_names(lake) - superseded_names(lake)
+    return [_half_done(ingest, files_by_ingest[ingest]) for ingest in sorted(gone)]
 
 
 def _by_name(lake: Lake, name: str, file: ActiveFile) -> list[tuple[str, ActiveFile]]:
@@ -89,7 +89,7 @@ def _by_name(lake: Lake, name: str, file: ActiveFile) -> list[tuple[str, ActiveF
         return [] if file.ingest is None else [(file.ingest, file)]
     counts = rows_by_name(lake, table_in(lake, name), file)
     total = max(1, sum(counts.values()))
-    return [(one, replace(file, rows=rows, size=file.size * rows // total)) for one, rows in counts.items()]
+    return [(name, replace(file, rows=rows, size=file.size * rows // total)) for name, rows in counts.items()]
 
 
 def _all_files(lake: Lake) -> dict[str, list[ActiveFile]]:
@@ -106,24 +106,24 @@ def _half_done(ingest: str, tables: dict[str, list[ActiveFile]]) -> HalfDone:
 
 def vacuum(lake: Lake, *, dry_run: bool = False, age: timedelta = SAFE_AGE) -> Vacuumed:
     """`dry_run` counts what would go. Files of an ingest that runs are spared, and all that are younger than `age`."""
-    taken: dict[str, TakenOut] = {}
+    taken: dict[str, RemovedRows] = {}
     ingests = []
     superseded = superseded_names(lake)
     landed = visible_ingests(lake)
     _divide(lake, lambda names: not names <= landed, dry_run)
     for name in lake.tables() if superseded else ():
-        out = _take_out(lake, name, lambda file: file.ingest in superseded, dry_run)
+        out = _remove_rows(lake, name, lambda file: file.ingest in superseded, dry_run)
         if out.files:
             taken[name] = out
-    for one in half_done(lake):
-        rows = _give_up(lake, one, dry_run=dry_run)
+    for ingest in half_done(lake):
+        rows = _remove_half_done(lake, ingest, dry_run=dry_run)
         if rows is None:
             continue
-        ingests.append(one.ingest_id)
+        ingests.append(ingest.ingest_id)
         for out in rows:
             taken[out.table] = _sum(taken.get(out.table), out)
     if not dry_run:
-        _bury(lake)
+        _delete_signs(lake)
     deleted = waiting = deleted_bytes = waiting_bytes = 0
     for name in _folders(lake):
         for place, size, old in _unnamed(lake, name, age):
@@ -138,8 +138,8 @@ def _divide(lake: Lake, chosen: Callable[[AbstractSet[str]], bool], dry_run: boo
     """Files of other tools become our own where the `ingest_id`s of their rows are as `chosen`: what follows goes by
     names of files."""
     for name in () if dry_run else lake.tables():
-        found = find_table(lake, name)
-        for file in active_files(found) if found is not None and name != CAPTURES else ():
+        delta = find_table(lake, name)
+        for file in active_files(delta) if delta is not None and name != CAPTURES else ():
             if file.foreign and (day is None or file.date == day):
                 table = table_in(lake, name)
                 names = rows_by_name(lake, table, file).keys()
@@ -147,7 +147,7 @@ def _divide(lake: Lake, chosen: Callable[[AbstractSet[str]], bool], dry_run: boo
                     divide(lake, table, file)
 
 
-def expire(lake: Lake, before: date, *, dry_run: bool = False) -> list[TakenOut]:
+def expire(lake: Lake, before: date, *, dry_run: bool = False) -> list[RemovedRows]:
     """Whole days before that day leave every table that has dates; marts follow when they are built the next time.
     `captures` keeps its rows: they say what was there, and keep the same recording from being ingested again. Rows
     without a date go with their ingest, once all of its recordings end before that day."""
@@ -163,7 +163,7 @@ def expire(lake: Lake, before: date, *, dry_run: bool = False) -> list[TakenOut]
             return file.ingest in over
         return file.date is not None and file.date < before
 
-    taken = [_take_out(lake, name, old, dry_run) for name in lake.tables() if name != CAPTURES]
+    taken = [_remove_rows(lake, name, old, dry_run) for name in lake.tables() if name != CAPTURES]
     return [out for out in taken if out.files]
 
 
@@ -174,48 +174,48 @@ def _over(lake: Lake, before: date) -> frozenset[str]:
     ended = pc.fill_null(pc.less(rows.column("last_at"), limit), False)
     lasting = set(rows.filter(pc.invert(ended)).column("ingest_id").to_pylist())
     over = frozenset(rows.column("ingest_id").to_pylist()) - lasting
-    return over | frozenset(pending(one) for one in over)
+    return over | frozenset(pending(name) for name in over)
 
 
-def _take_out(
+def _remove_rows(
     lake: Lake, name: str, chosen: Callable[[ActiveFile], bool], dry_run: bool, ingest: str | None = None
-) -> TakenOut:
+) -> RemovedRows:
     for _ in range(ATTEMPTS):
         table = find_table(lake, name)
         files = [file for file in active_files(table) if chosen(file)] if table is not None else []
-        said = TakenOut(name, sum(file.rows for file in files), len(files), sum(file.size for file in files))
+        removed = RemovedRows(name, sum(file.rows for file in files), len(files), sum(file.size for file in files))
         if table is None or not files or dry_run:
-            return said
+            return removed
         version = transaction_version(table, ingest) if ingest is not None else None
         out = [(ingest, version + 1)] if ingest is not None and version is not None and is_in(version) else []
         if maintain(table, files, data_change=True, transactions=out):
-            return said
+            return removed
     raise InputError(f"{lake.table(name).uri}: others change this table all the time; try again later")
 
 
-def _give_up(lake: Lake, one: HalfDone, *, dry_run: bool) -> list[TakenOut] | None:
+def _remove_half_done(lake: Lake, ingest: HalfDone, *, dry_run: bool) -> list[RemovedRows] | None:
     """None where the ingest came to its end after all."""
 
     def of_ingest(file: ActiveFile) -> bool:
-        return file.ingest == one.ingest_id
+        return file.ingest == ingest.ingest_id
 
     if dry_run:
-        return [_take_out(lake, name, of_ingest, dry_run) for name in one.tables]
+        return [_remove_rows(lake, name, of_ingest, dry_run) for name in ingest.tables]
     # `captures` hears it first: the driver, should it wake, can no longer land.
-    if not _tell(lake, one.ingest_id):
+    if not _tell(lake, ingest.ingest_id):
         return None
     taken = []
     kept: dict[str, list[ActiveFile]] = {}
-    for name in one.tables:
+    for name in ingest.tables:
         table = find_table(lake, name)
         kept[name] = [file for file in active_files(table) if of_ingest(file)] if table is not None else []
-        if one.ingest_id in alive_names(lake):
+        if ingest.ingest_id in alive_names(lake):
             break
-        taken.append(_take_out(lake, name, of_ingest, dry_run, one.ingest_id))
-    # And again: the same ingest, begun anew, may have counted on what was taken out just after.
-    if not _tell(lake, one.ingest_id):
+        taken.append(_remove_rows(lake, name, of_ingest, dry_run, ingest.ingest_id))
+    # And again: the same ingest, begun again, may have counted on what was removed just after.
+    if not _tell(lake, ingest.ingest_id):
         for out in taken:
-            _put_back(lake, out.table, kept[out.table], one.ingest_id)
+            _put_back(lake, out.table, kept[out.table], ingest.ingest_id)
         return None
     return taken
 
@@ -255,8 +255,8 @@ def _put_back(lake: Lake, name: str, files: list[ActiveFile], ingest: str) -> No
     )
 
 
-def _bury(lake: Lake) -> None:
-    """Signs of life of the dead, and of nobody; and what tasks of the dead said of their progress."""
+def _delete_signs(lake: Lake) -> None:
+    """Deletes the heartbeats of ingests that died or never were, and the progress files of their tasks."""
     now = datetime.now(UTC)
     for run in running_ingests(lake):
         if not run.alive(now):
@@ -270,31 +270,31 @@ def _bury(lake: Lake) -> None:
 
 def _folders(lake: Lake) -> list[str]:
     """Tables, and folders of tables whose first commit never came."""
-    found = (info.base_name for info in lake.place.inside() if info.type == fs.FileType.Directory)
-    return sorted(name for name in found if name[0] not in "._")
+    names = (info.base_name for info in lake.place.inside() if info.type == fs.FileType.Directory)
+    return sorted(name for name in names if name[0] not in "._")
 
 
 def _unnamed(lake: Lake, name: str, age: timedelta) -> list[tuple[Place, int, bool]]:
     """Files that the table's newest version does not have: place, size, whether they may go."""
     place = lake.table(name)
     # In this order: a file whose ingest ends in between is named by the log.
-    there = [info for info in place.inside(deep=True) if info.type == fs.FileType.File]
+    infos = [info for info in place.inside(deep=True) if info.type == fs.FileType.File]
     alive = alive_names(lake)
     table = find_table(lake, name)
     named = {file.path for file in active_files(table)} if table is not None else set()
     removed = _removed(table, timedelta(0)) if table is not None else set()
     long_removed = _removed(table, age) if table is not None else set()
     now = datetime.now(UTC)
-    found = []
-    for info in there:
+    unnamed = []
+    for info in infos:
         path = info.path[len(place.path) + 1 :]
         ingest = ingest_of(path)
         if path in named or path.startswith(f"{DELTA_LOG}/") or not path.endswith(".parquet") or ingest in alive:
             continue
         least = age if ingest is not None else max(age, UNSIGNED_AGE)
         old = path in long_removed if path in removed else now - info.mtime >= least
-        found.append((inside(place, path), info.size, old))
-    return found
+        unnamed.append((inside(place, path), info.size, old))
+    return unnamed
 
 
 def _removed(table: DeltaTable, age: timedelta) -> set[str]:
@@ -304,7 +304,7 @@ def _removed(table: DeltaTable, age: timedelta) -> set[str]:
         return set(table.vacuum(retention_hours=hours, dry_run=True, enforce_retention_duration=False))
 
 
-def _sum(one: TakenOut | None, other: TakenOut) -> TakenOut:
-    if one is None:
+def _sum(total: RemovedRows | None, other: RemovedRows) -> RemovedRows:
+    if total is None:
         return other
-    return TakenOut(one.table, one.rows + other.rows, one.files + other.files, one.bytes + other.bytes)
+    return RemovedRows(total.table, total.rows + other.rows, total.files + other.files, total.bytes + other.bytes)

@@ -12,7 +12,7 @@ from kafkascope.lake.active import ActiveFile, active_files
 from kafkascope.lake.file_names import COMPACTED
 from kafkascope.lake.home import Lake
 from kafkascope.lake.place import filesystem_errors
-from kafkascope.lake.read.visible_rows import CAPTURES, rows_of, table_as_found
+from kafkascope.lake.read.visible_rows import CAPTURES, rows_of, table_as_stored
 from kafkascope.lake.tables import INGEST_ID
 from kafkascope.lake.write.files import Files, NewFile
 
@@ -30,7 +30,7 @@ PENDING_COLUMNS = {
 def settled(lake: Lake, captures: DeltaTable, ingests: Iterable[str]) -> tuple[list[ActiveFile], list[NewFile]]:
     """Files of `captures` that have rows of these ingests with something pending, and what takes their place."""
     names = frozenset(ingests)
-    table = table_as_found(CAPTURES, captures)
+    table = table_as_stored(CAPTURES, captures)
     removed: list[ActiveFile] = []
     added: list[NewFile] = []
     if not names or not {*PENDING_COLUMNS.values()} <= {*table.schema.names}:

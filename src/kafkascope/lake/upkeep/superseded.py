@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from kafkascope.lake.active import ActiveFile, active_files
 from kafkascope.lake.home import Lake
-from kafkascope.lake.read.visible_rows import CAPTURES, superseded_names, table_as_found
+from kafkascope.lake.read.visible_rows import CAPTURES, superseded_names, table_as_stored
 from kafkascope.lake.upkeep.foreign import divide, rows_by_name
 from kafkascope.lake.write.commit import ATTEMPTS, find_table, maintain
 
@@ -17,7 +17,7 @@ from kafkascope.lake.write.commit import ATTEMPTS, find_table, maintain
 _AT_ONCE = 8
 
 
-def take_out_superseded(lake: Lake, tables: Iterable[str] | None = None) -> None:
+def remove_superseded(lake: Lake, tables: Iterable[str] | None = None) -> None:
     """Out of these tables, or all."""
     names = superseded_names(lake)
     if names:
@@ -34,7 +34,7 @@ def without(lake: Lake, name: str, names: frozenset[str]) -> list[ActiveFile]:
         files = [] if table is None else active_files(table)
         if table is None or name == CAPTURES or not names:
             return files
-        known = table_as_found(name, table)
+        known = table_as_stored(name, table)
         foreign = [file for file in files if file.foreign]
         merged = [file for file in foreign if names & rows_by_name(lake, known, file).keys()]
         if merged:

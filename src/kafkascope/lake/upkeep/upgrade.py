@@ -17,9 +17,16 @@ from kafkascope.lake.file_names import COMPACTED, INGEST_PREFIX
 from kafkascope.lake.home import LAKE_FORMAT, SIGN, Lake, ensure_lake, find_lake, sign_of
 from kafkascope.lake.place import filesystem_errors
 from kafkascope.lake.read.former_names import FORMER_NAMES
-from kafkascope.lake.read.visible_rows import rows_of, table_as_found
+from kafkascope.lake.read.visible_rows import rows_of, table_as_stored
 from kafkascope.lake.tables import INGEST_ID, LakeTable
-from kafkascope.lake.write.commit import ATTEMPTS, MAINTENANCE, add_action, carrying, find_table, transaction_version
+from kafkascope.lake.write.commit import (
+    ATTEMPTS,
+    MAINTENANCE,
+    add_action,
+    find_table,
+    transaction_properties,
+    transaction_version,
+)
 from kafkascope.lake.write.files import Files, NewFile, discard
 from kafkascope.lake.write.heartbeat import running_now
 
@@ -46,23 +53,23 @@ def upgraded(lake: Lake) -> Lake:
 
 def _rename(lake: Lake, name: str, names: dict[str, str]) -> None:
     for _ in range(ATTEMPTS):
-        found = find_table(lake, name)
-        if found is None:
+        delta = find_table(lake, name)
+        if delta is None:
             return
-        former = table_as_found(name, found)
+        former = table_as_stored(name, delta)
         if not names.keys() & set(former.schema.names):
             return
         fields = [field.with_name(names.get(field.name, field.name)) for field in former.schema]
         renamed = replace(former, schema=pa.schema(fields))
-        files = _written(lake, found, former, renamed)
-        turn = (transaction_version(found, MAINTENANCE) or 0) + 1
+        files = _written(lake, delta, former, renamed)
+        turn = (transaction_version(delta, MAINTENANCE) or 0) + 1
         try:
-            found.create_write_transaction(
+            delta.create_write_transaction(
                 [add_action(file, data_change=False) for file in files],
                 mode="overwrite",
                 schema=Schema.from_arrow(renamed.schema),
                 partition_by=renamed.partition_by,
-                commit_properties=carrying((MAINTENANCE, turn), retries=0),
+                commit_properties=transaction_properties((MAINTENANCE, turn), retries=0),
             )
         except DeltaError:
             # Another commit came in between: its rows are needed too.
@@ -72,12 +79,12 @@ def _rename(lake: Lake, name: str, names: dict[str, str]) -> None:
     raise InputError(f"{lake.table(name).uri}: other programs keep changing it; run this again once they have ended")
 
 
-def _written(lake: Lake, found: DeltaTable, former: LakeTable, renamed: LakeTable) -> list[NewFile]:
+def _written(lake: Lake, delta: DeltaTable, former: LakeTable, renamed: LakeTable) -> list[NewFile]:
     """All rows under the new names. A file of one ingest keeps it in its name."""
     writers: dict[str, Files] = {}
     mart = f"mart-{uuid4().hex}"
     try:
-        for file in active_files(found):
+        for file in active_files(delta):
             with filesystem_errors(lake.table(former.name).uri):
                 for batch in rows_of(lake, former.name, former.file_schema, [file]).to_batches():
                     rows = pa.Table.from_batches([batch], former.file_schema).rename_columns(renamed.file_schema.names)

@@ -1,1 +1,1 @@
-"""Rows into Delta tables."""
+"""Writes rows into Delta tables."""

@@ -1,5 +1,5 @@
-"""The catalog in, three tables of the lake out, to join with: messages, their fields, error codes. They are written
-once, and again only when the catalog has changed."""
+"""Writes the catalog as three tables to join with: messages, their fields, error codes. They are written once, and
+again only when the catalog has changed."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -102,11 +102,11 @@ def _has(lake: Lake, name: str, prefix: str) -> bool:
 
 @cache
 def catalog_digest() -> str:
-    """Of all that the catalog says, and of the columns that it is told in."""
-    said = blake2b(repr([str(table.schema) for table in CATALOG.values()]).encode(), digest_size=8)
+    """A digest of the catalog and of the columns that hold it."""
+    digest = blake2b(repr([str(table.schema) for table in CATALOG.values()]).encode(), digest_size=8)
     for path in sorted(Path(DATA_FOLDER).rglob("*.txt")):
-        said.update(path.name.encode() + b"\0" + path.read_bytes())
-    return said.hexdigest()
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()
 
 
 def _messages() -> Iterator[dict[str, Any]]:
@@ -145,15 +145,15 @@ def _below(
         yield {
             "message": known.name,
             "version": version,
-            "path": ".".join(one.name for one in whole),
-            "column_name": ".".join(snake_case(one.kafka_name) for one in whole) if known.api else None,
+            "path": ".".join(field.name for field in whole),
+            "column_name": ".".join(snake_case(field.kafka_name) for field in whole) if known.api else None,
             "type": field.type,
             "is_array": field.array,
             "nullable": field.nullable,
             "tag": field.tag,
             "default_value": field.default,
             "entity": field.source.entity,
-            "about": sentence(known, tuple(one.source.name for one in whole)),
+            "about": sentence(known, tuple(field.source.name for field in whole)),
         }
         yield from _below(known, version, field.fields, whole)
 
@@ -163,8 +163,8 @@ def _errors() -> Iterator[dict[str, Any]]:
     for entry in index().values():
         if entry.kind == "response":
             known = message(entry.name)
-            for found in errors_of(known):
-                answering.setdefault(found.error.code, set()).add(str(known.api))
+            for answered in errors_of(known):
+                answering.setdefault(answered.error.code, set()).add(str(known.api))
     for error in error_codes().values():
         cause, remedy = cause_and_remedy(error.name)
         yield {

@@ -1,4 +1,4 @@
-"""New files in, a commit of their table out; with the name of its ingest, so that a second time adds nothing."""
+"""Commits new files to their table under the name of their ingest, so that a repeated commit adds nothing."""
 
 import json
 import time
@@ -138,28 +138,28 @@ def _commit(
     lake: Lake, table: LakeTable, actions: Sequence[AddAction], transaction: str, expected: int | None,
     turn: int | None, change: Change | None,
 ) -> bool:  # fmt: skip
-    wanted = Schema.from_arrow(table.schema)
-    found = open_or_create(lake, table)
-    version = transaction_version(found, transaction)
+    schema = Schema.from_arrow(table.schema)
+    delta = open_or_create(lake, table)
+    version = transaction_version(delta, transaction)
     if is_in(version):
         return False
     if expected is not None and (version or 0) != expected:
         raise InputError(
             f"{lake.uri}: ingest {transaction} was silent for so long that `lake vacuum` gave it up; run it again"
         )
-    if turn is not None and (transaction_version(found, LANDING) or 0) != turn:
+    if turn is not None and (transaction_version(delta, LANDING) or 0) != turn:
         raise Overtaken
-    if _lacks(lake.table(table.name).uri, found.schema(), wanted):
+    if _lacks(lake.table(table.name).uri, delta.schema(), schema):
         # An append with a wider schema would drop the new columns without a word.
-        found.alter.add_columns(list(wanted.fields))
-    removed, added = change(found) if change is not None else ([], [])
+        delta.alter.add_columns(list(schema.fields))
+    removed, added = change(delta) if change is not None else ([], [])
     try:
-        found.create_write_transaction(
+        delta.create_write_transaction(
             [*_removals(removed, data_change=True), *(add_action(file) for file in added), *actions],
             mode="append",
-            schema=found.schema(),
+            schema=delta.schema(),
             partition_by=table.partition_by,
-            commit_properties=carrying(
+            commit_properties=transaction_properties(
                 (transaction, (version or 0) + 1), *(((LANDING, turn + 1),) if turn is not None else ()),
                 retries=0 if removed else RETRIES,
             ),
@@ -201,7 +201,7 @@ def maintain(
                     mode="append",
                     schema=table.schema(),
                     partition_by=table.metadata().partition_columns,
-                    commit_properties=carrying(*carried, retries=0),
+                    commit_properties=transaction_properties(*carried, retries=0),
                 )
             except CommitFailedError:
                 # Others commit too. Tried again by the library, a file that another tool has merged in the meantime
@@ -218,39 +218,39 @@ def maintain(
     return False
 
 
-def carrying(*transactions: tuple[str, int], retries: int = RETRIES) -> CommitProperties:
+def transaction_properties(*transactions: tuple[str, int], retries: int = RETRIES) -> CommitProperties:
     """With `retries` 0 the commit is of the version that the table was opened with, or none."""
-    said = [Transaction(name, version) for name, version in transactions]
-    return CommitProperties(app_transactions=said, max_commit_retries=retries)
+    committed = [Transaction(name, version) for name, version in transactions]
+    return CommitProperties(app_transactions=committed, max_commit_retries=retries)
 
 
-def _lacks(uri: str, there: Schema, wanted: Schema) -> bool:
+def _lacks(uri: str, present: Schema, expected: Schema) -> bool:
     """Whether the table has to be widened. A column that is there in another type cannot be."""
-    known, asked = _types(there), _types(wanted)
-    for path, type_ in asked.items():
+    known, needed = _types(present), _types(expected)
+    for path, type_ in needed.items():
         if known.get(path, type_) != type_:
             raise InputError(
                 f"{uri}: column {path} is {known[path]} there, {type_} in this kafkascope; ingest into a new lake"
             )
-    return not known.keys() >= asked.keys()
+    return not known.keys() >= needed.keys()
 
 
 def _types(schema: Schema) -> dict[str, str]:
     """Every column's path to its type, nested ones too."""
-    found: dict[str, str] = {}
+    types: dict[str, str] = {}
 
     def walk(node: Any, path: str) -> None:
         if isinstance(node, str):
-            found[path] = node
+            types[path] = node
             return
-        found[path] = node["type"]
+        types[path] = node["type"]
         for field in node.get("fields", ()):
             walk(field["type"], f"{path}.{field['name']}".lstrip("."))
         if "elementType" in node:
             walk(node["elementType"], f"{path}[]")
 
     walk(json.loads(schema.to_json()), "")
-    return found
+    return types
 
 
 def add_action(file: NewFile, *, data_change: bool = True) -> AddAction:

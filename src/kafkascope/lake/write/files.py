@@ -1,5 +1,5 @@
-"""Tables in, Parquet files of the lake out, named after their ingest and listed for the commit. Nothing is in the lake
-until the commit names it."""
+"""Writes tables as Parquet files that are named after their ingest, and lists them for the commit. Nothing is in the
+lake until the commit names it."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -104,7 +104,7 @@ class Files:
         if waiting.rows >= GROUP_ROWS:
             self._flush(waiting)
         while self._size > MOST_WAITING_BYTES:
-            self._flush(max(self._waiting.values(), key=lambda one: one.size))
+            self._flush(max(self._waiting.values(), key=lambda part: part.size))
 
     def close(self) -> list[NewFile]:
         for waiting in list(self._waiting.values()):
@@ -137,13 +137,13 @@ class Files:
         if table.time is None:
             self._write(table, None, rows)
             return
-        times, there = _times(rows, table)
-        rows, times, there = _in_time(rows, times, there)
-        days = np.where(there, times // _DAY_US, 0)
+        times, has_time = _times(rows, table)
+        rows, times, has_time = _in_time(rows, times, has_time)
+        days = np.where(has_time, times // _DAY_US, 0)
         days[(days < _FIRST_DAY) | (days > _LAST_DAY)] = 0
-        found = np.unique(days)
-        for day in found:
-            of_day = rows if len(found) == 1 else rows.filter(pa.array(days == day))
+        distinct = np.unique(days)
+        for day in distinct:
+            of_day = rows if len(distinct) == 1 else rows.filter(pa.array(days == day))
             self._write(table, (NO_DATE + timedelta(days=int(day))).isoformat(), of_day)
 
     def _write(self, table: LakeTable, day: str | None, rows: pa.Table) -> None:
@@ -227,17 +227,19 @@ def _same(word: str, count: int) -> pa.Array:
 
 def _times(rows: pa.Table, table: LakeTable) -> tuple[Ints, npt.NDArray[np.bool_]]:
     """When each row was, in microseconds, and whether that is known."""
-    found = rows.column(table.time).cast(pa.int64())
+    moments = rows.column(table.time).cast(pa.int64())
     if table.otherwise:
-        found = pc.coalesce(found, rows.column(table.otherwise).cast(pa.int64()))
-    return pc.fill_null(found, 0).to_numpy(), pc.is_valid(found).to_numpy()
+        moments = pc.coalesce(moments, rows.column(table.otherwise).cast(pa.int64()))
+    return pc.fill_null(moments, 0).to_numpy(), pc.is_valid(moments).to_numpy()
 
 
-def _in_time(rows: pa.Table, times: Ints, there: npt.NDArray[np.bool_]) -> tuple[pa.Table, Ints, npt.NDArray[np.bool_]]:
+def _in_time(
+    rows: pa.Table, times: Ints, has_time: npt.NDArray[np.bool_]
+) -> tuple[pa.Table, Ints, npt.NDArray[np.bool_]]:
     """Rows of one connection after the other are put in order. Those that a task met in the order of the recording
     stay: moving nested rows costs as much as writing them, and a question about an hour skips row groups as well."""
-    known = times[there]
+    known = times[has_time]
     if (np.maximum.accumulate(known) - known).max(initial=0) <= MOST_DISORDER_US:
-        return rows, times, there
+        return rows, times, has_time
     order = np.argsort(times, kind="stable")
-    return rows.take(pa.array(order)), times[order], there[order]
+    return rows.take(pa.array(order)), times[order], has_time[order]

@@ -1,5 +1,5 @@
-"""An ingest in, its sign of life in the lake out: a small file that it renews while it runs, so that `vacuum` leaves
-its files alone. The last commit lands only if nobody has taken the ingest for dead."""
+"""Renews a small file while an ingest runs, so that `vacuum` leaves its files alone. The last commit lands only if
+nobody has taken the ingest for dead."""
 
 import getpass
 import json
@@ -27,7 +27,7 @@ SILENCE = timedelta(minutes=10)
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """`token` tells two runs of one ingest apart. `given_up` is how often `vacuum` had taken the ingest out when this
+    """`token` distinguishes two runs of one ingest. `given_up` is how often `vacuum` had taken the ingest out when this
     run began, as the version of its transaction in `captures`."""
 
     ingest_id: str
@@ -95,16 +95,16 @@ def end(lake: Lake, run: Running) -> None:
 
 def running_ingests(lake: Lake) -> list[Running]:
     """All signs there are, those of the dead too; ask `alive`."""
-    found = []
+    runs = []
     for info in inside(lake.place, INGESTS).inside():
         if not info.base_name.endswith(".json"):
             continue
         try:
-            found.append(_read(inside(lake.place, f"{INGESTS}/{info.base_name}")))
+            runs.append(_read(inside(lake.place, f"{INGESTS}/{info.base_name}")))
         except InputError:
             # It ended between the two looks, or is none: `vacuum` deletes those once they are old.
             continue
-    return sorted(found, key=lambda run: (run.started, run.ingest_id))
+    return sorted(runs, key=lambda run: (run.started, run.ingest_id))
 
 
 def running_now(lake: Lake) -> list[Running]:
@@ -119,11 +119,11 @@ def alive_ingests(lake: Lake) -> frozenset[str]:
 def alive_names(lake: Lake) -> frozenset[str]:
     """Names that files of running ingests have, of what is pending too."""
     alive = alive_ingests(lake)
-    return alive | frozenset(pending(one) for one in alive)
+    return alive | frozenset(pending(name) for name in alive)
 
 
 def _write(lake: Lake, run: Running) -> None:
-    said = {
+    content = {
         "ingest_id": run.ingest_id,
         "token": run.token,
         "user": run.user,
@@ -132,21 +132,21 @@ def _write(lake: Lake, run: Running) -> None:
         "started": run.started.isoformat(),
         "beat": run.beat.isoformat(),
     }
-    run.place(lake).write(json.dumps(said).encode())
+    run.place(lake).write(json.dumps(content).encode())
 
 
 def _read(place: Place) -> Running:
     """Its file has the name that it says: `end` deletes by it."""
-    said = place.read_json()
+    value = place.read_json()
     try:
         run = Running(
-            ingest_id=str(said["ingest_id"]),
-            token=str(said["token"]),
-            user=str(said["user"]),
-            host=str(said["host"]),
-            pid=int(said["pid"]),
-            started=datetime.fromisoformat(said["started"]).astimezone(UTC),
-            beat=datetime.fromisoformat(said["beat"]).astimezone(UTC),
+            ingest_id=str(value["ingest_id"]),
+            token=str(value["token"]),
+            user=str(value["user"]),
+            host=str(value["host"]),
+            pid=int(value["pid"]),
+            started=datetime.fromisoformat(value["started"]).astimezone(UTC),
+            beat=datetime.fromisoformat(value["beat"]).astimezone(UTC),
         )
         if place.path.rpartition("/")[2] != f"{run.ingest_id}-{run.token}.json":
             raise ValueError

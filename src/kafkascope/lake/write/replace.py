@@ -1,4 +1,4 @@
-"""A table's new files in, a commit that puts them in the place of all that were there out."""
+"""Replaces all files of a table by new ones in one commit."""
 
 from collections.abc import Iterable
 
@@ -14,8 +14,8 @@ from kafkascope.lake.write.commit import (
     ATTEMPTS,
     MAINTENANCE,
     add_action,
-    carrying,
     open_or_create,
+    transaction_properties,
     transaction_version,
 )
 from kafkascope.lake.write.files import NewFile
@@ -24,27 +24,27 @@ from kafkascope.lake.write.files import NewFile
 def replace(lake: Lake, table: LakeTable, files: Iterable[NewFile]) -> None:
     """Readers see what was before, or what is after. Of two at once the later one stays, whole."""
     actions: list[AddAction | RemoveAction] = [add_action(file) for file in files]
-    said = ""
+    problem = ""
     for _ in range(ATTEMPTS):
         try:
             _replace(lake, table, actions)
         except DeltaError as error:
-            said = reason(error)
+            problem = reason(error)
         except OSError as error:
             raise InputError(f"{lake.table(table.name).uri}: {reason(error)}") from None
         else:
             return
-    raise InputError(f"{lake.table(table.name).uri}: {said}")
+    raise InputError(f"{lake.table(table.name).uri}: {problem}")
 
 
 def _replace(lake: Lake, table: LakeTable, actions: list[AddAction | RemoveAction]) -> None:
-    found = open_or_create(lake, table)
-    turn = (transaction_version(found, MAINTENANCE) or 0) + 1
-    found.create_write_transaction(
+    delta = open_or_create(lake, table)
+    turn = (transaction_version(delta, MAINTENANCE) or 0) + 1
+    delta.create_write_transaction(
         actions,
         mode="overwrite",
         schema=Schema.from_arrow(table.schema),
         partition_by=table.partition_by,
         # Files that another tool merges at the same time must not stay.
-        commit_properties=carrying((MAINTENANCE, turn), retries=0),
+        commit_properties=transaction_properties((MAINTENANCE, turn), retries=0),
     )

@@ -1,5 +1,5 @@
-"""Delta's statistics of a file, from the footer that its Parquet writer made: minimum, maximum and null count of every
-column that can have them.
+"""Computes Delta's statistics of a file from its Parquet footer: minimum, maximum and null count of every column that
+can have them.
 
 Readers skip files by them, and some take a column without bounds for null. So none is left out: where the exact ones
 cannot be written, wider ones are."""
@@ -7,18 +7,18 @@ cannot be written, wider ones are."""
 import json
 import sys
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from kafkascope.times import iso, moment_of
+
 # As many characters of a text as delta-spark keeps.
 PREFIX_CHARACTERS = 32
 # Sorts after every other character.
 _LAST_CHARACTER = "\U0010ffff"
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FIRST_MOMENT, _LAST_MOMENT = "0001-01-01T00:00:00.000Z", "9999-12-31T23:59:59.999Z"
 _LARGEST = sys.float_info.max
 
@@ -59,8 +59,8 @@ class Statistics:
             if missing == footer.num_rows or pa.types.is_binary(kind):
                 continue
             if low is None:
-                found = pc.min_max(_column(read(name), path)).as_py()
-                low, high = found["min"].encode(), found["max"].encode()
+                extremes = pc.min_max(_column(read(name), path)).as_py()
+                low, high = extremes["min"].encode(), extremes["max"].encode()
             first, last = (-_LARGEST, _LARGEST) if self._floats.get(path) else _bounds(kind, low, high)
             _put(lows, path, first)
             _put(highs, path, last)
@@ -99,12 +99,12 @@ def _over_groups(footer: pq.FileMetaData, column: int) -> tuple[Any, Any, int]:
     known = True
     for number in range(footer.num_row_groups):
         group = footer.row_group(number)
-        found = group.column(column).statistics
-        nulls += found.null_count
-        if found.has_min_max:
-            low = found.min_raw if low is None else min(low, found.min_raw)
-            high = found.max_raw if high is None else max(high, found.max_raw)
-        elif found.null_count < group.num_rows:
+        statistics = group.column(column).statistics
+        nulls += statistics.null_count
+        if statistics.has_min_max:
+            low = statistics.min_raw if low is None else min(low, statistics.min_raw)
+            high = statistics.max_raw if high is None else max(high, statistics.max_raw)
+        elif statistics.null_count < group.num_rows:
             known = False
     return (low, high, nulls) if known else (None, None, nulls)
 
@@ -131,11 +131,8 @@ def _prefix_above(text: str) -> str:
 
 def _moment(us: int) -> str | None:
     """None for what no calendar has."""
-    try:
-        found = _EPOCH + timedelta(milliseconds=us // 1000)
-    except OverflowError:
-        return None
-    return found.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    moment = moment_of(us // 1000 * 1000)
+    return None if moment is None else iso(moment, "milliseconds")
 
 
 def _put(values: dict[str, Any], path: Path, value: Any) -> None:

@@ -60,7 +60,7 @@ def run_unless_broken(lake: Lake, tasks: list[Task], together: _RunTasks, alone:
 
 def _each_unless_broken(files: list[T], look: Callable[[list[T]], list[R]], died: Callable[[T], R]) -> list[R]:
     """`look` runs on workers: a file that kills the process that reads it must not kill the driver. When a worker dies,
-    each half of the files is looked at by itself, down to the one file, of which `died` tells."""
+    each half of the files is looked at by itself, down to the one file, that `died` reports."""
     try:
         return look(files)
     except Exception as error:

@@ -23,7 +23,7 @@ from kafkascope.lake.read.visible_rows import GROWN_FROM
 from kafkascope.lake.tables import CAPTURES_SCHEMA, message_of, table_named
 from kafkascope.lake.upkeep.compact import MOST_SMALL, compact
 from kafkascope.lake.upkeep.settle import settled
-from kafkascope.lake.upkeep.superseded import take_out_superseded
+from kafkascope.lake.upkeep.superseded import remove_superseded
 from kafkascope.lake.upkeep.upgrade import lake_to_write
 from kafkascope.lake.write.catalog_tables import write_catalog
 from kafkascope.lake.write.commit import Change, Overtaken, commit
@@ -148,7 +148,7 @@ def _ingest(
     result = Ingested(ingest_id, known=[file.uri for file in candidates if file.digest in state.digests])
     if not new:
         # An ingest that was killed once it had landed is completed too.
-        take_out_superseded(lake)
+        remove_superseded(lake)
         return result
     result.grown_from = {file.uri: digest for file in new if (digest := state.grown_from(file)) is not None}
     heartbeat = begin(lake, ingest_id)
@@ -226,7 +226,7 @@ def _ingest_id(files: list[InputFile], state: LakeState, options: Options) -> st
 
 
 def cores_of(spark: "SparkSession", requested: int | None) -> int:
-    """How many tasks run side by side, where the session tells."""
+    """How many tasks run side by side, where the session reports it."""
     if requested:
         return requested
     master = spark.conf.get("spark.master", "") or ""

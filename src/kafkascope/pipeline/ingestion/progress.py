@@ -43,14 +43,14 @@ def watch_progress(
     lake: Lake, ingest_id: str, shares: Sequence[int], start: IngestProgress, report: Callable[[IngestProgress], None]
 ) -> Iterator[None]:
     """`report` gets what all tasks together have read; `shares` says of each how many read the same files as it does.
-    What they tell is gone in the end."""
+    Their reports are deleted in the end."""
     stop = Event()
     seconds = LOCAL_SECONDS if lake.place.local else _REMOTE_SECONDS
 
     def poll() -> None:
         while not stop.wait(seconds):
             progress = [_read_progress(place_for(lake, ingest_id, task), share) for task, share in enumerate(shares)]
-            # No task tells anything where no file can be read.
+            # No task reports anything where no file can be read.
             size, frames, exchanges = (sum(column) for column in zip(_ZERO, *progress, strict=True))
             read = min(round(size), start.total_bytes)
             report(start._replace(read_bytes=read, frames=frames, exchanges=exchanges))

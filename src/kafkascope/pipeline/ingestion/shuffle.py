@@ -57,7 +57,7 @@ _PACKED = pa.schema(
 )
 # Both ends in 36 bytes, as a flow's name.
 _ENDS = Struct(">16sH16sH")
-# Packets are numbered over all files: a file's number stands above its packets'.
+# Packets are numbered over all files: a file's number is in the high bits, above its packets'.
 _FILE_BITS = 40
 # Up to so many times a batch of `read`.
 _MAX_CHUNKS = 4
@@ -71,8 +71,8 @@ def chunk_bytes(buckets: int) -> int:
 def segment_rows(
     uri: str, file: int, skip: int, buckets: int, bucket_of: Callable[[Endpoints], int]
 ) -> Iterator[pa.RecordBatch]:
-    """The segments of one capture, and what is to be told of it; `file` is its place among all, `skip` how many of its
-    packets an earlier ingest has read."""
+    """The segments of one capture, and what is to be reported of it; `file` is its place among all, `skip` how many of
+    its packets an earlier ingest has read."""
     flows = Flows()
     reader = SegmentReader(flows)
     account = Account()

@@ -4,7 +4,7 @@ import io
 from collections.abc import Collection
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import pyarrow.compute as pc
@@ -17,18 +17,18 @@ from kafkascope.capture.resume.state import Carried
 from kafkascope.errors import InputError
 from kafkascope.lake.home import Lake
 from kafkascope.lake.place import filesystem_errors, place_of, readable
-from kafkascope.lake.read.visible_rows import FOLLOWS, captures_rows, dataset, of_a_calendar
+from kafkascope.lake.read.visible_rows import FOLLOWS, captures_rows, dataset, within_calendar
 from kafkascope.lake.tables import INGEST_ID
 from kafkascope.pipeline.ingestion.inputs import InputFile, file_digest
 from kafkascope.pipeline.ingestion.plain_frames import FRAMES
 from kafkascope.pipeline.ingestion.pseudonyms import unseal
+from kafkascope.times import EPOCH, microseconds_of
 
 # Files of lines, and the column that counts them.
 _LINES = {LOG: "log_lines", FRAMES: "frames"}
 # Of a folder's logs that may have grown since: those that were read last.
 _MAX_LOGS = 16
 _PIECE = 1 << 20
-_EPOCH, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +177,7 @@ def _whole_lines(grown: InputFile, earlier: tuple[int, int, str]) -> int:
 def state_of(lake: Lake) -> LakeState:
     columns = [INGEST_ID, FOLLOWS, "capture_uri", "digest", "bytes", "packets", "kind", "ingested_at"]
     rows = captures_rows(lake, [*columns, "first_at", "last_at", *_LINES.values()])
-    # A row without a kind tells of no recording.
+    # A row without a kind isn't a recording.
     rows = [row for row in rows if row["kind"] is not None]
     _check(lake, rows)
     followed = {ingest_id for row in rows for ingest_id in row[FOLLOWS] or ()}
@@ -190,7 +190,7 @@ def state_of(lake: Lake) -> LakeState:
     for row in rows:
         if row["kind"] != CAPTURE:
             continue
-        # In a ring of files a name stands for other bytes again and again: the last ones may go on.
+        # In a ring of files a name means other bytes from time to time: the last ones may go on.
         sizes[row["capture_uri"]] = (row["bytes"], row["packets"], row["digest"])
         if row["first_at"] is not None and row["last_at"] is not None:
             spans.append((_ns(row["first_at"]), _ns(row["last_at"])))
@@ -226,12 +226,12 @@ def _unfinished(lake: Lake, heads: list[str]) -> tuple[UnfinishedConnection, ...
         return ()
     with readable(lake.table("unfinished").uri):
         table = dataset(lake, "unfinished").to_table(filter=pc.field(INGEST_ID).isin(heads))
-    rows = of_a_calendar(table).to_pylist()
+    rows = within_calendar(table).to_pylist()
     return tuple(
-        UnfinishedConnection(row[INGEST_ID], row["connection_id"], _ns(row["last_at"] or _EPOCH), row["state"] or "")
+        UnfinishedConnection(row[INGEST_ID], row["connection_id"], _ns(row["last_at"] or EPOCH), row["state"] or "")
         for row in rows
     )
 
 
 def _ns(moment: datetime) -> int:
-    return (moment - _EPOCH) // _MICROSECOND * 1000
+    return microseconds_of(moment) * 1000

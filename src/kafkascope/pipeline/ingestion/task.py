@@ -395,7 +395,7 @@ def _accounts(
     settled: Mapping[str, Mapping[str, int]],
     bad: dict[str, str],
 ) -> dict[str, FileAccount]:
-    """What a task found in each of its files. Their packets and times the first task tells, for all."""
+    """What a task found in each of its files. The first task reports their packets and times, for all."""
     accounts = {uri: FileAccount() for uri in task.uris}
     for uri, count in exchanges.items():
         # What began in a file of an earlier ingest, and was no row then, counts in the first of this one.

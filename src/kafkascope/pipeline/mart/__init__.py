@@ -1,1 +1,1 @@
-"""Tables of the lake in, answers out: a file a subject, on the JVM wherever Spark can say it."""
+"""Builds the marts from the tables of the lake: one module per subject, on the JVM wherever SQL can express it."""

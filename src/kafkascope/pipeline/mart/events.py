@@ -34,7 +34,7 @@ def select(columns: Mapping[str, str], source: str, **values: str) -> str:
 
 
 def struct(columns: Mapping[str, str], **values: str) -> str:
-    """The same as one value, for messages that tell several events at once: `inline` makes rows of them."""
+    """The same as one value, for messages with several events each: `inline` makes rows of them."""
     return f"named_struct({', '.join(f'{name!r}, {value}' for name, value in _all(columns, values).items())})"
 
 
@@ -90,7 +90,7 @@ def named_tables(text: str, tables: TablesByName) -> dict[str, Any]:
 
 def by_cluster(events: "DataFrame", clusters: Mapping[str, str]) -> "DataFrame":
     """With `cluster`, null but for groups whose name brokers of several clusters know: those are several groups. There
-    an address whose cluster nobody told is one of its own."""
+    an address of an unknown cluster is a cluster of its own."""
     from pyspark.sql import functions as f
 
     cluster = f.try_element_at(

@@ -1,4 +1,4 @@
-"""The statement of the mart of groups: their type, state, coordinator and members, by calls and descriptions."""
+"""Selects the mart of groups: their type, state, coordinator and members, from calls and descriptions."""
 
 from kafkascope.pipeline.mart.events import columns_of, select
 from kafkascope.pipeline.mart.topics import only

@@ -55,7 +55,7 @@ def _event(kind: str, at: str, order: str, **values: str) -> str:
 
 
 def _exchange(requests: str, responses: str, *events: str) -> str:
-    """All that a request and its answer tell."""
+    """All facts of a request and its response."""
     return f"""
 SELECT event.* FROM (
   SELECT explode(concat({", ".join(events)})) AS event FROM (
@@ -227,7 +227,7 @@ def quorum_events(
     if clusters:
         cluster_map = f.create_map(*[f.lit(text) for pair in clusters.items() for text in pair])
         cluster_columns.insert(1, f.try_element_at(cluster_map, "broker"))
-    # Two whose id nobody told are not one: each stands under the address that was asked.
+    # Two of unknown id aren't one: each goes by the address that was asked.
     events = events.where("at_us IS NOT NULL").withColumn("cluster_id", f.coalesce(*cluster_columns))
     return events.repartition("cluster_id").sortWithinPartitions(
         "cluster_id", "at_us", "order", "exchange_id", "node_id"

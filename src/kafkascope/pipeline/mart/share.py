@@ -115,7 +115,7 @@ def _acknowledged() -> str:
 
 
 def _exchange(request: str, response: str, refused: str, *events: str) -> str:
-    """All that a request and its answer tell. `refused` is the error of a partition's acknowledgements."""
+    """All facts of a request and its response. `refused` is the error of a partition's acknowledgements."""
     session = _event(
         "session",
         _REQUEST_AT,
@@ -362,7 +362,7 @@ def share_events(
     events = union(spark, _STATEMENTS, tables, absent)
     if events is None:
         return None
-    # What a log told without a time has no place among them.
+    # An event of a log without a time has no place among them.
     usable = events.where("group_id IS NOT NULL AND at_us IS NOT NULL")
     return (
         by_cluster(usable, clusters())

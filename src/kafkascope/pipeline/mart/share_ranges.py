@@ -92,7 +92,7 @@ def _ints(values: _Objects) -> _Ints:
 
 
 def _acknowledged(rows: pa.Array) -> _Ranges:
-    """Runs of one type: one entry stands for the whole range, else there is one an offset (protocol note 46)."""
+    """Runs of one type: one entry covers the whole range, else there is one an offset (protocol note 46)."""
     places, of_row = _flat(rows)
     place = _fields(places)
     ranges, of_place = _flat(place["ranges"])
@@ -104,7 +104,7 @@ def _acknowledged(rows: pa.Array) -> _Ranges:
     begins[1:] = (kinds[1:] != kinds[:-1]) | (of_range[1:] != of_range[:-1])
     start = np.flatnonzero(begins)
     of_run = of_range[start]
-    # Where in its own range each type stands.
+    # The place of each type in its own range.
     lengths = np.bincount(of_range, minlength=len(ranges))
     offset = np.arange(len(kinds)) - (np.cumsum(lengths) - lengths)[of_range]
     run_first = first[of_run] + offset[start]

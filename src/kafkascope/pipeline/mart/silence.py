@@ -8,7 +8,7 @@ Event = TypeVar("Event")
 
 # Well within the session timeouts of groups (45 s by default).
 STEP_US = 20_000_000
-# What a silence can tell it has told by then: locks last an hour at most (group.share.max.record.lock.duration.ms).
+# By then a silence has shown all that it can: locks last an hour at most (group.share.max.record.lock.duration.ms).
 _MAX_US = 3_600_000_000
 
 

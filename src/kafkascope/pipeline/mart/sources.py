@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from kafkascope.lake.active import active_files
 from kafkascope.lake.home import Lake
-from kafkascope.lake.read.visible_rows import as_of_now, is_visible
+from kafkascope.lake.read.visible_rows import is_visible, open_as_of_now
 from kafkascope.lake.tables import INGEST_ID, KEYS, message_of
 from kafkascope.pipeline.tables import read_opened
 
@@ -25,7 +25,7 @@ class Sources:
         for tables in needs:
             for name, paths in tables.items():
                 self._needs.setdefault(name, set()).update(paths.split())
-        self._tables, self._names = as_of_now(lake, self._needs)
+        self._tables, self._names = open_as_of_now(lake, self._needs)
         self._bytes = {name: self._size(name) for name in self._needs}
         self._frames: dict[str, DataFrame] = {}
 

@@ -35,7 +35,7 @@ _HEARTBEAT, _RESPONSE, _MEMBER, _GROUP, _DISCONNECTED = map(str, range(5))
 
 
 def _tasks(of: str) -> str:
-    """`0_0,0_1`; null where nothing is said."""
+    """`0_0,0_1`; null where it is unknown."""
     named = "transform(t.partitions, p -> concat(t.subtopology_id, '_', p))"
     return f"array_join(flatten(transform({of}, t -> {named})), ',')"
 
@@ -117,7 +117,7 @@ LATERAL VIEW inline(transform(g.members, x -> struct(x AS m))) AS m
     endpoint=_endpoint("m.user_endpoint"),
 )
 
-# The partitions of a subtopology are those of its changelogs, where it has any; the heartbeats' tasks tell the rest.
+# The partitions of a subtopology are those of its changelogs, where it has any; the heartbeats' tasks give the rest.
 _GROUP_SQL = select(
     _COLUMNS,
     "FROM {streams_group_describe_response} r LATERAL VIEW inline(transform(r.groups, x -> struct(x AS g))) AS g",
@@ -155,7 +155,7 @@ def streams_events(
     events = union(spark, _STATEMENTS, tables, absent)
     if events is None:
         return None
-    # What a log told without a time has no place among them.
+    # An event of a log without a time has no place among them.
     usable = events.where("group_id IS NOT NULL AND at_us IS NOT NULL")
     return (
         by_cluster(usable, clusters())

@@ -1,4 +1,4 @@
-"""The statement of the mart of topics: which ids and names responses have, with the cluster, from when to when."""
+"""Selects the mart of topics: the ids and names in responses, with the cluster, from when to when."""
 
 from kafkascope.pipeline.mart.events import NO_TOPIC, columns_of, select
 

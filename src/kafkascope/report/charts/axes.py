@@ -3,9 +3,10 @@
 import math
 from dataclasses import dataclass
 
-from kafkascope.report.html.markup import Html, coordinate, el
+from kafkascope.markup import Html, coordinate, el
 from kafkascope.report.summaries.buckets import DAY_US, step_for
-from kafkascope.report.words import clock, day, moment_of
+from kafkascope.report.words import clock, day
+from kafkascope.times import moment_of
 
 # All pictures have this width in their own units, so that they line up below each other.
 WIDTH = 960

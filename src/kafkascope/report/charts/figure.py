@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 
-from kafkascope.report.html.markup import NO_HTML, Child, Html, el
+from kafkascope.markup import NO_HTML, Child, Html, el
 
 # A table within a picture's details; beyond it the marts are better.
 _MOST_ROWS = 200

@@ -2,9 +2,9 @@
 
 from math import ceil
 
+from kafkascope.markup import Html, el, join
 from kafkascope.report.charts.axes import WIDTH, TimeScale, svg, time_axis
 from kafkascope.report.charts.figure import empty, figure, legend, more, table, tip
-from kafkascope.report.html.markup import Html, el, join
 from kafkascope.report.summaries.share import ShareGroupSummary
 from kafkascope.report.words import clock, lasting, number, share, shorten
 

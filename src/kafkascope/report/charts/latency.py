@@ -3,10 +3,10 @@
 import math
 from collections.abc import Callable, Sequence
 
-from kafkascope.health.findings.words import count
+from kafkascope.formatting import count
+from kafkascope.markup import Html, coordinate, el
 from kafkascope.report.charts.axes import WIDTH, svg
 from kafkascope.report.charts.figure import empty, figure, legend, tip
-from kafkascope.report.html.markup import Html, coordinate, el
 from kafkascope.report.summaries.apis import ApiLatency
 from kafkascope.report.words import lasting, shorten
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from kafkascope.health.findings.words import count
+from kafkascope.formatting import count
+from kafkascope.markup import Child, Html, el, join
 from kafkascope.report.charts.axes import WIDTH, TimeScale, svg, time_axis
 from kafkascope.report.charts.figure import empty, figure, legend, more, table, tip
 from kafkascope.report.charts.outcome_words import OUTCOME_WORDS, fill, tally
-from kafkascope.report.html.markup import Child, Html, el, join
 from kafkascope.report.summaries.share import Held, MemberLane, ShareGroupSummary
 from kafkascope.report.summaries.share_pictures import OUTCOMES
 from kafkascope.report.words import clock, lasting, number, share, shorten

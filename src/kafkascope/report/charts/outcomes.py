@@ -3,10 +3,10 @@ where it would be too small to see."""
 
 from collections.abc import Sequence
 
+from kafkascope.markup import Html, coordinate, el
 from kafkascope.report.charts.axes import WIDTH, TimeScale, ValueScale, svg, time_axis, value_axis, value_ticks
 from kafkascope.report.charts.figure import empty, figure, legend, table, tip
 from kafkascope.report.charts.outcome_words import OUTCOME_WORDS, fill, tally
-from kafkascope.report.html.markup import Html, coordinate, el
 from kafkascope.report.summaries.share import ShareGroupSummary
 from kafkascope.report.summaries.share_pictures import OUTCOMES
 from kafkascope.report.words import clock, interval, lasting, number

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
+from kafkascope.markup import Html, coordinate, el, join
 from kafkascope.report.charts.axes import WIDTH, TimeScale, ValueScale, svg, time_axis, value_axis, value_ticks
 from kafkascope.report.charts.figure import empty, figure, legend, more, table, tip
-from kafkascope.report.html.markup import Html, coordinate, el, join
 from kafkascope.report.summaries.quorum import Event, QuorumSummary, ReplicaLag
 from kafkascope.report.words import clock, lasting, number, when
 

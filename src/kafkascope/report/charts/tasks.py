@@ -1,9 +1,9 @@
 """Draws a lane per Streams task: its holder by colour, copies below, red where no member held it."""
 
-from kafkascope.health.findings.words import count
+from kafkascope.formatting import count
+from kafkascope.markup import Html, coordinate, el, join
 from kafkascope.report.charts.axes import TimeScale, svg, time_axis
 from kafkascope.report.charts.figure import empty, figure, legend, more, table, tip
-from kafkascope.report.html.markup import Html, coordinate, el, join
 from kafkascope.report.summaries.streams import StreamsGroupSummary
 from kafkascope.report.summaries.streams_lanes import TaskInterval, TaskLane
 from kafkascope.report.words import UNKNOWN_TEXT, clock, lasting, shorten, when

@@ -1,6 +1,6 @@
 """Draws an icon for each state. Shapes and colours both differ, so that neither is needed to read the other."""
 
-from kafkascope.report.html.markup import Html, el
+from kafkascope.markup import Html, el
 
 _SHAPES = {
     "critical": "M8 1h8l6 6v8l-6 6H8l-6-6V7zM8 8l8 8M16 8l-8 8",

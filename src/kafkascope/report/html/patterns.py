@@ -1,6 +1,6 @@
 """Defines the textures of the charts: what differs in colour differs in texture too."""
 
-from kafkascope.report.html.markup import Html, el
+from kafkascope.markup import Html, el
 
 _COLOURS = 8
 

@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 
+from kafkascope.formatting import name_some
+from kafkascope.markup import Child, Html, el
 from kafkascope.report.charts.figure import empty, table
 from kafkascope.report.charts.latency import latency_figure
 from kafkascope.report.html.icons import badge
-from kafkascope.report.html.markup import Child, Html, el
 from kafkascope.report.summaries.apis import ApiLatency, ApiSummary
 from kafkascope.report.summaries.clients import Clients, Software
 from kafkascope.report.words import interval, lasting, number, size
@@ -66,8 +67,7 @@ def _errors(apis: ApiSummary) -> Html:
             error.error,
             error.api,
             number(error.calls),
-            ", ".join(client or "no client id" for client in error.clients)
-            + (f" and {error.clients_left_out} more" if error.clients_left_out else ""),
+            name_some((client or "no client id" for client in error.clients), error.clients_left_out),
             interval(error.first_at, error.last_at, 1_000_000),
             el("code", (error.first_exchange_id or "")[:12]),
         )
@@ -102,8 +102,7 @@ def _clients(clients: Clients) -> Html:
             _ready(software, clients.newest_release),
             number(software.calls),
             number(software.apis),
-            ", ".join(name or "no client id" for name in software.client_ids)
-            + (f" and {software.client_ids_left_out} more" if software.client_ids_left_out else ""),
+            name_some((name or "no client id" for name in software.client_ids), software.client_ids_left_out),
             f"{software.needs_release} or newer" if software.needs_release else "unknown",
         )
         for software in clients.software
@@ -123,7 +122,6 @@ def _clients(clients: Clients) -> Html:
 def _ready(software: Software, newest: str) -> Html:
     if software.ready:
         return badge("healthy", "ready")
-    gone = ", ".join(f"{drop.api} v{drop.api_version}" for drop in software.dropped)
-    more = f" and {software.dropped_left_out} more" if software.dropped_left_out else ""
+    gone = name_some((f"{drop.api} v{drop.api_version}" for drop in software.dropped), software.dropped_left_out)
     until = f", served until {software.until_release}" if software.until_release else ""
-    return el("div", badge("warning", "not ready"), f" {newest} lacks {gone}{more}{until}")
+    return el("div", badge("warning", "not ready"), f" {newest} lacks {gone}{until}")

@@ -4,10 +4,10 @@ import shlex
 from collections.abc import Iterable
 from typing import Any
 
-from kafkascope.health.findings.words import percent, span
+from kafkascope.formatting import percent, span
+from kafkascope.markup import Html, el
 from kafkascope.report.charts.figure import empty, more, tiles
 from kafkascope.report.html.icons import STATE_WORDS, badge, icon
-from kafkascope.report.html.markup import Html, el
 from kafkascope.report.summaries.findings import UNKNOWN_STATE, EvidenceLink, Findings, ShownFinding
 from kafkascope.report.words import clock, interval, lasting, number
 

@@ -5,9 +5,9 @@ from base64 import b64encode
 from hashlib import sha256
 from importlib.resources import files
 
-from kafkascope.health.findings.words import count
+from kafkascope.formatting import count
+from kafkascope.markup import Html, el, join
 from kafkascope.report.build import Report
-from kafkascope.report.html.markup import Html, el, join
 from kafkascope.report.html.patterns import patterns
 from kafkascope.report.page.apis import apis_section
 from kafkascope.report.page.findings import findings_section, verdict

@@ -1,9 +1,9 @@
 """Renders the section on metadata quorums."""
 
-from kafkascope.health.findings.words import count
+from kafkascope.formatting import count
+from kafkascope.markup import Html, el
 from kafkascope.report.charts.figure import empty, more, table, tiles
 from kafkascope.report.charts.quorum import EVENT_WORDS, event_words, quorum_figure
-from kafkascope.report.html.markup import Html, el
 from kafkascope.report.summaries.quorum import Quorums, QuorumSummary
 from kafkascope.report.words import lasting, number, when
 

@@ -1,11 +1,11 @@
 """Renders the section on share groups."""
 
-from kafkascope.health.findings.words import count
+from kafkascope.formatting import count
+from kafkascope.markup import Html, el
 from kafkascope.report.charts.figure import empty, table, tiles
 from kafkascope.report.charts.heat import heat_figure
 from kafkascope.report.charts.members import members_figure
 from kafkascope.report.charts.outcomes import outcomes_figure
-from kafkascope.report.html.markup import Html, el
 from kafkascope.report.summaries.share import ShareGroups, ShareGroupSummary
 from kafkascope.report.words import clock, interval, lasting, number, share
 

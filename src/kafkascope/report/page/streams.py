@@ -1,9 +1,9 @@
 """Renders the section on Streams groups."""
 
-from kafkascope.health.findings.words import count
+from kafkascope.formatting import count
+from kafkascope.markup import Html, el
 from kafkascope.report.charts.figure import empty, table, tiles
 from kafkascope.report.charts.tasks import tasks_figure
-from kafkascope.report.html.markup import Html, el
 from kafkascope.report.summaries.streams import StreamsGroups, StreamsGroupSummary
 from kafkascope.report.words import interval, lasting, number, when
 

@@ -1,8 +1,8 @@
 """Renders the section on recordings and bytes that could not be read."""
 
-from kafkascope.health.findings.words import count
+from kafkascope.formatting import count
+from kafkascope.markup import Html, el
 from kafkascope.report.charts.figure import empty, table, tiles
-from kafkascope.report.html.markup import Html, el
 from kafkascope.report.summaries.unread import Unread
 from kafkascope.report.words import interval, number, share, size
 

@@ -4,7 +4,7 @@ import pyarrow.compute as pc
 
 from kafkascope.lake.active import active_files
 from kafkascope.lake.home import Lake
-from kafkascope.lake.read.visible_rows import as_of_now, table_as_found, visible_rows
+from kafkascope.lake.read.visible_rows import open_as_of_now, table_as_stored, visible_rows
 from kafkascope.report.summaries.mart_rows import batches
 from kafkascope.report.summaries.scope import Scope, both
 
@@ -18,7 +18,7 @@ def exchanges_in(lake: Lake, scope: Scope) -> int:
         # An answer without its request has only its own time.
         where = both(requested, None if answered is None else pc.field("request_at").is_valid() | answered)
         return sum(batch.num_rows for batch in batches(lake, _EXCHANGES, ["request_at"], where))
-    tables, seen = as_of_now(lake, [_EXCHANGES])
+    tables, seen = open_as_of_now(lake, [_EXCHANGES])
     return sum(
-        visible_rows(lake, table_as_found(name, table), active_files(table), seen) for name, table in tables.items()
+        visible_rows(lake, table_as_stored(name, table), active_files(table), seen) for name, table in tables.items()
     )

@@ -7,7 +7,7 @@ import click
 @click.option("--json", "as_json", is_flag=True, help="The whole catalog as JSON.")
 @click.option("--schema", is_flag=True, help="The JSON Schema of that JSON.")
 def run(as_json: bool, schema: bool) -> None:
-    """Give the whole catalog to other programs."""
+    """Export the whole catalog for other programs."""
     from kafkascope.cli.output import print_json
     from kafkascope.cli.terminal import prose
     from kafkascope.schema.catalog import apis, index

@@ -9,7 +9,7 @@ from kafkascope.cli.arguments import complete_target, json_option
 @click.argument("name", metavar="API", shell_complete=complete_target)
 @json_option
 def run(name: str, as_json: bool) -> None:
-    """Tell the history of an API or message, version by version."""
+    """Show the history of an API or message by version."""
     from kafkascope.cli.output import print_json
     from kafkascope.cli.reference.change_lines import print_changes
     from kafkascope.cli.terminal import heading, remark
@@ -26,7 +26,9 @@ def run(name: str, as_json: bool) -> None:
     for entry in history(target.messages):
         spans = span_text(list(entry.spans))
         if as_json:
-            listed = {title: [change_json(change) for change in found] for title, found in entry.changes.items()}
+            listed = {
+                title: [change_json(change) for change in changes_of] for title, changes_of in entry.changes.items()
+            }
             answer.append(
                 {
                     "version": entry.version,
@@ -50,9 +52,9 @@ def run(name: str, as_json: bool) -> None:
             continue
         if not any(entry.changes.values()):
             print("  the same bytes as the version before")
-        for title, found in entry.changes.items():
-            if found:
+        for title, changes_of in entry.changes.items():
+            if changes_of:
                 print(f"  {title}")
-                print_changes(list(found), "    ")
+                print_changes(list(changes_of), "    ")
     if as_json:
         print_json(answer)

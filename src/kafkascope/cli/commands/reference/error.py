@@ -10,7 +10,7 @@ from kafkascope.cli.arguments import complete_error, json_option
 @click.argument("name", metavar="NAME|CODE", shell_complete=complete_error)
 @json_option
 def run(name: str, as_json: bool) -> None:
-    """Explain one error code, by name, number or Java exception."""
+    """Explain an error code, name or Java exception."""
     from kafkascope.cli.output import print_json
     from kafkascope.cli.tables import table
     from kafkascope.cli.terminal import heading, paint, prose, remark

@@ -27,7 +27,7 @@ def run(api: str | None, as_json: bool) -> None:
     table(rows, ("code", "error", "", "since"), indent="")
 
 
-def _of_api(asked: str, as_json: bool) -> None:
+def _of_api(target_text: str, as_json: bool) -> None:
     from kafkascope.cli.output import print_json
     from kafkascope.cli.reference.error_table import print_errors
     from kafkascope.cli.terminal import title
@@ -38,17 +38,17 @@ def _of_api(asked: str, as_json: bool) -> None:
     from kafkascope.schema.layouts.layout import layout
     from kafkascope.schema.targets import parse_target
 
-    target = parse_target(asked)
+    target = parse_target(target_text)
     name = target.messages[-1]
     known = message(name)
     if known.api is None:
         raise UsageError(f"{name} is no request or response and returns no errors")
     if target.version is not None:
         layout(name, target.version)  # says which versions there are when it is none of them
-    found = errors_of(known, target.version)
+    errors = errors_of(known, target.version)
     if as_json:
-        print_json([message_error_json(error) for error in found])
+        print_json([message_error_json(error) for error in errors])
         return
     at = "" if target.version is None else f" v{target.version}"
     title(f"Errors that {known.api}{at} is known to answer with")
-    print_errors(found)
+    print_errors(errors)

@@ -12,7 +12,7 @@ from kafkascope.cli.arguments import complete_message, complete_release
 @click.option("--annotated", is_flag=True, help="The whole frame with every byte named.")
 @click.option("--json", "as_json", is_flag=True, help="JSON with message, version, value and hex.")
 def run(name: str, release: str | None, as_hex: bool, annotated: bool, as_json: bool) -> None:
-    """Give an example of a message."""
+    """Print an example of a message."""
     from kafkascope.cli.bytes.hex_view import print_hex
     from kafkascope.cli.output import print_json
     from kafkascope.codec.annotations.frame import annotated_frame
@@ -21,13 +21,13 @@ def run(name: str, release: str | None, as_hex: bool, annotated: bool, as_json: 
     from kafkascope.schema.layouts.layout import layout
     from kafkascope.schema.targets import parse_message
 
-    wanted, version = parse_message(name)
-    found = layout(wanted, version, release)
-    value = example(wanted, version, found.release)
-    data, annotations = annotated_frame(found, value)
-    shown = to_json(wanted, version, value, found.release)
+    message_name, version = parse_message(name)
+    message_layout = layout(message_name, version, release)
+    value = example(message_name, version, message_layout.release)
+    data, annotations = annotated_frame(message_layout, value)
+    shown = to_json(message_name, version, value, message_layout.release)
     if as_json:
-        print_json({"message": wanted, "version": version, "value": shown, "hex": data.hex()})
+        print_json({"message": message_name, "version": version, "value": shown, "hex": data.hex()})
     elif as_hex:
         print(data.hex())
     elif annotated:

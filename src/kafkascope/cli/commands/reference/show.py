@@ -11,7 +11,7 @@ from kafkascope.cli.arguments import complete_release, complete_target, json_opt
 @click.option("--schema", is_flag=True, help="Only the schema as typed JSON, to copy.")
 @json_option
 def run(name: str, release: str | None, schema: bool, as_json: bool) -> None:
-    """Show an API, a message, or one version of it with every byte explained.
+    """Show an API, a message, or every byte of a version.
 
     NAME is an API (ShareFetch, or its key 78) or a message (ShareFetchRequest). With a version, as in
     ShareFetchRequest:2, it is the page of that version.

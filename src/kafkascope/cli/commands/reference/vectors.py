@@ -16,7 +16,7 @@ from kafkascope.cli.arguments import complete_target
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the counts as JSON.")
 def run(folder: str, only: tuple[str, ...], as_json: bool) -> None:
-    """Write test vectors, one file a message, for a codec in any language.
+    """Write test vectors for codecs in any language.
 
     Each file DIR/NAME.json is a list of objects with message, version, case, json and hex: the body's bytes without
     frame and header.
@@ -29,11 +29,11 @@ def run(folder: str, only: tuple[str, ...], as_json: bool) -> None:
     from kafkascope.codec.vectors import vectors_of
     from kafkascope.errors import InputError
 
-    wanted = _wanted(only)
+    versions_by_name = _versions_by_name(only)
     total = 0
     try:
         os.makedirs(folder, exist_ok=True)
-        for name, versions in wanted.items():
+        for name, versions in versions_by_name.items():
             rows = [row for row in vectors_of(name) if versions is None or row["version"] in versions]
             total += len(rows)
             with open(os.path.join(folder, f"{name}.json"), "w", encoding="utf-8") as file:
@@ -41,26 +41,26 @@ def run(folder: str, only: tuple[str, ...], as_json: bool) -> None:
     except OSError as error:
         raise InputError(f"{error.filename or folder}: {(error.strerror or str(error)).lower()}") from None
     if as_json:
-        print_json({"folder": folder, "messages": len(wanted), "vectors": total})
+        print_json({"folder": folder, "messages": len(versions_by_name), "vectors": total})
         return
-    note(f"{total} vectors of {len(wanted)} messages in {folder}")
+    note(f"{total} vectors of {len(versions_by_name)} messages in {folder}")
 
 
-def _wanted(only: tuple[str, ...]) -> dict[str, set[int] | None]:
+def _versions_by_name(only: tuple[str, ...]) -> dict[str, set[int] | None]:
     """Versions by message, None for all of them; each message once however often it is asked for."""
     from kafkascope.schema.catalog import index
     from kafkascope.schema.layouts.layout import layout
     from kafkascope.schema.targets import parse_target
 
-    found: dict[str, set[int] | None] = {}
+    versions_by_name: dict[str, set[int] | None] = {}
     for item in only:
         target = parse_target(item)
         for name in target.messages:
             if target.version is None:
-                found[name] = None
+                versions_by_name[name] = None
                 continue
             layout(name, target.version)  # says which versions there are where this is none
-            versions = found.setdefault(name, set())
+            versions = versions_by_name.setdefault(name, set())
             if versions is not None:
                 versions.add(target.version)
-    return found or dict.fromkeys(index())
+    return versions_by_name or dict.fromkeys(index())

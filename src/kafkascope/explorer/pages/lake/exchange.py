@@ -10,7 +10,7 @@ from kafkascope.explorer.facts.lake_values import plain
 from kafkascope.explorer.page import Page
 from kafkascope.lake.home import Lake
 from kafkascope.lake.read.browse import bodies, exchange, is_time, place_of
-from kafkascope.lake.read.time_ordered import Wanted, files_in_time, first_rows
+from kafkascope.lake.read.time_ordered import RowFilter, files_in_time, first_rows
 from kafkascope.lake.tables import DATE, EXCHANGE_ID, KEYS, body_table_name, message_of
 from kafkascope.schema.catalog import apis
 
@@ -39,7 +39,7 @@ def _inside(lake: Lake, row: dict[str, Any]) -> dict[str, dict[str, Any] | None]
         return {}
     requests = {body_table_name(f"{api}Request"): api for key, api in apis().items() if key != ENVELOPE}
     at = place_of(row).at
-    selection = Wanted(pc.field(EXCHANGE_ID) == row[EXCHANGE_ID], (EXCHANGE_ID,), at, at + 1)
+    selection = RowFilter(pc.field(EXCHANGE_ID) == row[EXCHANGE_ID], (EXCHANGE_ID,), at, at + 1)
     for name, files in files_in_time(lake, requests).items():
         if len(first_rows(files, selection, None, 1)):
             return bodies(lake, row | {"api": requests[name]})

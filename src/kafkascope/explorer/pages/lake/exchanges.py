@@ -1,6 +1,5 @@
 """Lists the exchanges of a lake that match a filter, in time order and page by page."""
 
-from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
@@ -10,15 +9,15 @@ from kafkascope.errors import NotFoundError, UsageError
 from kafkascope.explorer.facts.lake_values import plain
 from kafkascope.explorer.page import Page
 from kafkascope.lake.home import Lake
-from kafkascope.lake.read.browse import ANY_ERROR, Asked, exchanges, parse_place, place_of
+from kafkascope.lake.read.browse import ANY_ERROR, ExchangeFilters, exchanges, parse_place, place_of
 from kafkascope.limits import MAX_LISTED_EXCHANGES
 from kafkascope.schema.catalog import apis
 from kafkascope.schema.errors.error_codes import find_error
 from kafkascope.schema.names import clip, find_api, suggest
+from kafkascope.times import microseconds_of, parse_moment
 
 # What stands behind the ? of the address; `after` is where the page begins.
 QUERY = ("api", "client", "group", "error", "status", "since", "until", "slow", "after")
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # What the list shows; a page of the exchange has the rest.
 _COLUMNS = (
     "exchange_id request_at response_at latency_us api_key api api_version client_id client_address broker_address "
@@ -31,7 +30,7 @@ _LONGEST = 32_767
 def make(lake: Lake, **values: str) -> Page:
     values = {name: values.get(name, "").strip()[:_LONGEST] for name in QUERY}
     values |= {"api": _api(values["api"]), "error": _error(values["error"]), "status": _status(values["status"])}
-    selection = Asked(
+    selection = ExchangeFilters(
         api=values["api"],
         client=values["client"],
         group=values["group"],
@@ -85,12 +84,10 @@ def _time(text: str, name: str) -> int | None:
     """ISO 8601, UTC where it says nothing else; `2026-11-15`, `2026-11-15 08:30`, `2026-11-15T08:30:00.25Z`."""
     if not text:
         return None
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise UsageError(f"{name}: {text[:40]!r} is no time; write 2026-11-15 08:30:00") from None
-    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return (aware - _EPOCH) // timedelta(microseconds=1)
+    moment = parse_moment(text)
+    if moment is None:
+        raise UsageError(f"{name}: {text[:40]!r} is no time; write 2026-11-15 08:30:00")
+    return microseconds_of(moment)
 
 
 def _milliseconds(text: str) -> int | None:

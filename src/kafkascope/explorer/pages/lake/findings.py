@@ -4,7 +4,7 @@ from dataclasses import asdict
 from typing import Any
 
 from kafkascope.errors import InputError
-from kafkascope.explorer.facts.lake_values import moment
+from kafkascope.explorer.facts.lake_values import iso_of
 from kafkascope.explorer.page import Page
 from kafkascope.lake.home import Lake
 from kafkascope.report.summaries.findings import ShownFinding, findings_in
@@ -31,8 +31,8 @@ def _facts(finding: ShownFinding) -> dict[str, Any]:
         "severity": finding.severity,
         "subject_kind": finding.subject_kind,
         "subject": finding.subject,
-        "from_at": moment(finding.from_at),
-        "to_at": moment(finding.to_at),
+        "from_at": iso_of(finding.from_at),
+        "to_at": iso_of(finding.to_at),
         "summary": finding.summary,
         "figures": finding.figures,
         "advice": finding.advice,
@@ -40,7 +40,7 @@ def _facts(finding: ShownFinding) -> dict[str, Any]:
             {
                 "exchange_id": proof.exchange_id,
                 "at": proof.request_at,
-                "request_at": moment(proof.request_at),
+                "request_at": iso_of(proof.request_at),
                 "api": proof.api,
                 "client_id": proof.client_id,
             }

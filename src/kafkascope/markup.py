@@ -4,14 +4,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from html import escape
 
-from kafkascope.report.words import printable
+from kafkascope.formatting import printable
 
 
 @dataclass(frozen=True, slots=True)
 class Html:
-    """Finished markup. Only `el`, `join` and the page's own files make it."""
+    """Finished markup. Only `el`, `join` and the pages' own files make it."""
 
     text: str
+
+    def __html__(self) -> str:
+        """For templates, which escape everything else."""
+        return self.text
 
 
 Child = Html | str | int | float | None | Iterable["Child"]

@@ -1,6 +1,6 @@
-"""A question and how to show its answer in; one look at a cluster out, or one after another with `--watch`.
+"""Runs a command that shows a view of a cluster, once, or every few seconds with `--watch`.
 
-On a terminal the next look takes the place of the last. Elsewhere each is a block of its own, and JSON a line.
+On a terminal the next view replaces the last. Elsewhere each is a block of its own, and JSON a line.
 """
 
 import asyncio
@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
+from kafkascope import formatting
 from kafkascope.cli import terminal
 from kafkascope.cli.arguments import json_option
 from kafkascope.cli.live.options import live_options, note_of_client, settings_from
 from kafkascope.errors import ReachError, RefusedError, UsageError
+from kafkascope.times import iso
 
 if TYPE_CHECKING:
     from kafkascope.client.cluster import Cluster
@@ -29,7 +31,6 @@ T = TypeVar("T")
 
 SECONDS = "2"
 LEAST_SECONDS = 0.1
-REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 HOME, CLEAR_LINE, CLEAR_BELOW = "\033[H", "\033[K", "\033[J"
 CLEAR_ALL, HIDE_CURSOR, SHOW_CURSOR = "\033[2J", "\033[?25l", "\033[?25h"
 
@@ -62,7 +63,7 @@ def as_seconds(_: click.Context, parameter: click.Parameter, text: str | None) -
     return seconds
 
 
-def look(
+def run_view(
     host: str,
     options: Mapping[str, Any],
     ask: "Callable[[Cluster], Awaitable[V]]",
@@ -71,10 +72,10 @@ def look(
     """`options` are the command's own. `show` prints, and gives an exit code where it is not 0."""
     every: float | None = options["watch"]
     settings = settings_from(host, options)
-    return asyncio.run(_look(settings, ask, show, bool(options["as_json"]), every))
+    return asyncio.run(_run_view(settings, ask, show, bool(options["as_json"]), every))
 
 
-async def _look(
+async def _run_view(
     settings: Any,
     ask: "Callable[[Cluster], Awaitable[V]]",
     show: Callable[[V], int | None],
@@ -96,27 +97,27 @@ async def _look(
                 sys.stdout.write(HIDE_CURSOR + CLEAR_ALL)
             while True:
                 if view is not None:
-                    _again(view, show, as_json, every, screen)
+                    _refresh(view, show, as_json, every, screen)
                 await asyncio.sleep(every)
-                view = await _next(cluster, ask, screen)
+                view = await _view_or_none(cluster, ask, screen)
         finally:
             if screen:
                 sys.stdout.write(SHOW_CURSOR)
                 sys.stdout.flush()
 
 
-async def _next(cluster: "Cluster", ask: "Callable[[Cluster], Awaitable[V]]", screen: bool) -> V | None:
+async def _view_or_none(cluster: "Cluster", ask: "Callable[[Cluster], Awaitable[V]]", screen: bool) -> V | None:
     """None where nobody answered: a watch outlives a restart."""
     try:
         with cluster.look():
             return await ask(cluster)
     except ReachError as error:
-        said = f"{datetime.now(UTC):%H:%M:%S} {terminal.printable(str(error))}; trying again"
+        notice = f"{datetime.now(UTC):%H:%M:%S} {formatting.printable(str(error))}; trying again"
         if screen:
-            sys.stdout.write(HOME + terminal.paint(said, "red") + CLEAR_LINE)
+            sys.stdout.write(HOME + terminal.paint(notice, "red") + CLEAR_LINE)
             sys.stdout.flush()
         else:
-            terminal.note(f"kafkascope: {said}")
+            terminal.note(f"kafkascope: {notice}")
         return None
 
 
@@ -129,7 +130,7 @@ def _once(view: Any, show: Callable[[Any], int | None], as_json: bool) -> int:
     return show(printable(view)) or 0
 
 
-def _again(view: Any, show: Callable[[Any], int | None], as_json: bool, every: float, screen: bool) -> None:
+def _refresh(view: Any, show: Callable[[Any], int | None], as_json: bool, every: float, screen: bool) -> None:
     if as_json:
         from kafkascope.cli.output import json_text
 
@@ -152,38 +153,29 @@ def _again(view: Any, show: Callable[[Any], int | None], as_json: bool, every: f
     sys.stdout.flush()
 
 
-async def several(names: Sequence[str], ask: Callable[[str], Awaitable[T]]) -> tuple[tuple[T, ...], tuple[str, ...]]:
+async def describe_several(
+    names: Sequence[str], ask: Callable[[str], Awaitable[T]]
+) -> tuple[tuple[T, ...], tuple[str, ...]]:
     """Each by its name, once; one that is refused or gets no response does not hide the others. The first such error
     where nothing is left."""
     from kafkascope.client.describe.calls import map_limited
     from kafkascope.client.describe.gaps import FAILURES, Failure
 
-    async def one(name: str) -> T | RefusedError | Failure:
+    async def ask_or_error(name: str) -> T | RefusedError | Failure:
         try:
             return await ask(name)
         except RefusedError as error:
             return error
         except FAILURES as error:
-            # it names a node, and not what was asked of it
+            # it names a node, and not the subject
             return type(error)(f"{name}: {error}") if len(names) > 1 else error
 
-    answers = await map_limited(dict.fromkeys(names), one)
-    found = [answer for answer in answers if not isinstance(answer, (RefusedError, *FAILURES))]
+    answers = await map_limited(dict.fromkeys(names), ask_or_error)
+    views = [answer for answer in answers if not isinstance(answer, (RefusedError, *FAILURES))]
     refusals = [answer for answer in answers if isinstance(answer, (RefusedError, *FAILURES))]
-    if refusals and not found:
+    if refusals and not views:
         raise refusals[0]
-    return tuple(found), tuple(map(str, refusals))
-
-
-def plain(value: Any) -> Any:
-    """As JSON has it: dataclasses by field, tuples as lists."""
-    if is_dataclass(value) and not isinstance(value, type):
-        return {one.name: plain(getattr(value, one.name)) for one in fields(value)}
-    if isinstance(value, tuple | list):
-        return [plain(one) for one in value]
-    if isinstance(value, dict):
-        return {name: plain(one) for name, one in value.items()}
-    return value
+    return tuple(views), tuple(map(str, refusals))
 
 
 def printable(value: T) -> T:
@@ -193,14 +185,16 @@ def printable(value: T) -> T:
 
 def _printable(value: Any) -> Any:
     if isinstance(value, str):
-        return value if value.isprintable() else "".join(c if c.isprintable() else REPLACEMENT for c in value)
+        return formatting.printable(value)
     if is_dataclass(value) and not isinstance(value, type):
-        return replace(value, **{one.name: _printable(getattr(value, one.name)) for one in fields(value)})
+        return replace(value, **{field.name: _printable(getattr(value, field.name)) for field in fields(value)})
     return tuple(map(_printable, value)) if isinstance(value, tuple) else value
 
 
 def _stamped(view: Any) -> dict[str, Any]:
-    return {"observed_at": datetime.now(UTC).isoformat(timespec="milliseconds"), **plain(view)}
+    from kafkascope.cli.output import plain
+
+    return {"observed_at": iso(datetime.now(UTC), "milliseconds"), **plain(view)}
 
 
 def refusals_of(view: Any) -> int:

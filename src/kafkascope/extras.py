@@ -1,0 +1,27 @@
+"""The extras of the package, and one line for whoever lacks one."""
+
+from importlib.util import find_spec
+
+from kafkascope.errors import UsageError
+from kafkascope.formatting import join_names
+
+# Extra to the packages that it brings and whose lack shows, as in pyproject.toml.
+EXTRAS = {
+    "columns": ("numba", "pyarrow"),
+    "live": ("cryptography",),
+    "lake": ("deltalake", "numba", "pyarrow"),
+    "spark": ("pyspark", "pandas", "deltalake", "numba", "pyarrow"),
+    "explorer": ("starlette", "uvicorn", "jinja2"),
+}
+
+
+def need_extras(what: str, *extras: str) -> None:
+    """UsageError: report needs deltalake: pip install 'kafkascope[lake]'"""
+    packages = dict.fromkeys(package for extra in extras for package in EXTRAS[extra])
+    missing = [package for package in packages if find_spec(package) is None]
+    if missing:
+        raise UsageError(f"{what} needs {join_names(missing)}: {install_line(*extras)}")
+
+
+def install_line(*extras: str) -> str:
+    return f"pip install 'kafkascope[{','.join(extras)}]'"

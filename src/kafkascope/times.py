@@ -1,0 +1,32 @@
+"""Converts between microseconds since 1970, datetimes and ISO 8601 text, all in UTC."""
+
+from datetime import UTC, datetime, timedelta
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def moment_of(microseconds: int) -> datetime | None:
+    """None for what no calendar has."""
+    try:
+        return EPOCH + microseconds * _MICROSECOND
+    except OverflowError:
+        return None
+
+
+def microseconds_of(moment: datetime) -> int:
+    return (moment - EPOCH) // _MICROSECOND
+
+
+def iso(moment: datetime, timespec: str = "microseconds") -> str:
+    """`2026-11-15T09:30:00.000000Z`."""
+    return moment.isoformat(timespec=timespec).replace("+00:00", "Z")
+
+
+def parse_moment(text: str) -> datetime | None:
+    """A time without a zone is UTC; None for text that isn't a time."""
+    try:
+        moment = datetime.fromisoformat(text.strip())
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
+        return None
