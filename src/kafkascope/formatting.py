@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-UNKNOWN = "?"
+UNKNOWN_VALUE = "?"
 
 
 def count(number: float, noun: str, plural: str | None = None) -> str:
@@ -10,7 +10,7 @@ def count(number: float, noun: str, plural: str | None = None) -> str:
     return f"{number:,.0f} {noun if number == 1 else plural or noun + 's'}"
 
 
-def number(value: float | None, unknown: str = UNKNOWN) -> str:
+def number(value: float | None, unknown: str = UNKNOWN_VALUE) -> str:
     """`1,234`."""
     return unknown if value is None else f"{value:,.0f}"
 

@@ -23,7 +23,7 @@ GROUPS = {
     "This machine": "doctor completion".split(),
 }
 COMMANDS = [command for group in GROUPS.values() for command in group]
-EXAMPLES = {
+FIRST_COMMANDS = {
     "kafkascope show ShareFetchRequest:2": "every field and byte of a request",
     "kafkascope read night.pcap --stats": "which calls, how fast, what errors",
     "kafkascope check localhost:9092": "is the cluster healthy, in one line",
@@ -55,7 +55,7 @@ class Commands(click.Group):
                 commands = [(name.ljust(column), self.get_command(ctx, name)) for name in names]
                 formatter.write_dl([(name, command.get_short_help_str(99)) for name, command in commands if command])
         with formatter.section("Examples"):
-            formatter.write_dl(list(EXAMPLES.items()), col_max=40)
+            formatter.write_dl(list(FIRST_COMMANDS.items()), col_max=40)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

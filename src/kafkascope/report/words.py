@@ -6,7 +6,7 @@ from kafkascope.times import moment_of
 
 UNKNOWN_TEXT = "unknown"
 # In a cell of a table.
-NOTHING = "–"
+_NOTHING = "–"
 
 
 def iso(microseconds: int | None) -> str | None:
@@ -49,7 +49,7 @@ def interval(first: int | None, last: int | None, unit_us: int = 1_000) -> str:
 def lasting(microseconds: int | None) -> str:
     """`87 µs`, `4.2 ms`, `3.3 s`."""
     if microseconds is None:
-        return NOTHING
+        return _NOTHING
     if microseconds < 1_000:
         return f"{microseconds} µs" if microseconds else "0 s"
     if microseconds < 10_000:
@@ -66,12 +66,12 @@ def shorten(text: str, letters: int) -> str:
 
 
 def size(length: int | None) -> str:
-    return formatting.size(length, NOTHING)
+    return formatting.size(length, _NOTHING)
 
 
 def number(value: float | None) -> str:
-    return formatting.number(value, NOTHING)
+    return formatting.number(value, _NOTHING)
 
 
 def share(part: float, whole: float) -> str:
-    return formatting.percent(part / whole) if whole else NOTHING
+    return formatting.percent(part / whole) if whole else _NOTHING

@@ -9,7 +9,7 @@ from kafkascope.cli.terminal import heading, paint, prose, remark, title
 from kafkascope.client.describe.cluster import ClusterView
 from kafkascope.client.describe.features import Feature, FeaturesView
 from kafkascope.client.describe.transactions import Transaction, TransactionList
-from kafkascope.formatting import UNKNOWN, count, first_names, number, span
+from kafkascope.formatting import UNKNOWN_VALUE, count, first_names, number, span
 
 _MOST_NAMED = 10
 
@@ -22,7 +22,7 @@ def show_cluster(view: ClusterView) -> None:
         (
             node.node_id,
             node.address or "?",
-            ", ".join(node.roles if view.roles_known else (*node.roles, UNKNOWN)),
+            ", ".join(node.roles if view.roles_known else (*node.roles, UNKNOWN_VALUE)),
             node.rack,
             bad("fenced") if node.fenced else "",
             Cell("active controller", ("bold",)) if node.node_id == view.controller_id else "",

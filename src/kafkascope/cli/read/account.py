@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from kafkascope.cli.progress import bar, pace_text
-from kafkascope.cli.read.account_words import PROTOCOLS, odd_statuses, other_protocols, without_tls
+from kafkascope.cli.read.account_words import PROTOCOL_WORDS, odd_statuses, other_protocols, without_tls
 from kafkascope.cli.terminal import folded, note, notes_width, takes_commands
 from kafkascope.formatting import count, join_names, number, printable, size, span
 
@@ -143,7 +143,7 @@ def nothing_found(account: "Account", names: str, plain_files: Collection[str] =
         what = count(account.packets, "packet") if account.packets else "no packet"
         why = [*_problems(account, plain_files), *(["none of a TCP stream with bytes"] if account.packets else [])]
         return f"{names}: no Kafka in it ({', '.join([what, why[0].strip()] if why else [what])})"
-    words = {**PROTOCOLS, "other": "other", "kafka": "Kafka without a whole frame"}
+    words = {**PROTOCOL_WORDS, "other": "other", "kafka": "Kafka without a whole frame"}
     parts = ", ".join(f"{connections} {words.get(name, name)}" for name, (connections, _) in protocols.items())
     hints = [line.strip() for line in _problems(account, plain_files)[:1]] + [without_tls()] * ("tls" in protocols)
     whole = f"{parts} of {count(sum(c for c, _ in protocols.values()), 'connection')}"

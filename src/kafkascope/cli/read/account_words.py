@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from kafkascope.formatting import count, number, size
 
-PROTOCOLS = {"tls": "TLS", "http": "HTTP", "other": "other protocols", "unknown": "not recognised"}
+PROTOCOL_WORDS = {"tls": "TLS", "http": "HTTP", "other": "other protocols", "unknown": "not recognised"}
 _STATUSES = {
     "unanswered": "without an answer",
     "answer_only": "without a request",
@@ -33,7 +33,7 @@ def other_protocols(protocols: Mapping[str, tuple[int, int]], command: str = "re
     if not others:
         return []
     parts = [
-        f"{count(connections, 'connection')} {PROTOCOLS.get(name, name)} ({size(length)})"
+        f"{count(connections, 'connection')} {PROTOCOL_WORDS.get(name, name)} ({size(length)})"
         for name, (connections, length) in others.items()
     ]
     lines = [f"  left alone: {', '.join(parts)}"]
