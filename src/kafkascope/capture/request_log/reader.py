@@ -148,8 +148,10 @@ class RequestLog:
             # `10.0.0.1:9092-10.0.0.7:51234-3-17`: the broker, the client, and a counter of their connections.
             broker, _, rest = text.partition("-")
             client = rest.partition("-")[0]
+            # First, because text that cannot be encoded raises, and must leave nothing behind.
+            new = Ends(text_hash(text.encode()), _address(client), _address(broker))
             number = self._numbers[text] = len(self.ends)
-            self.ends.append(Ends(text_hash(text.encode()), _address(client), _address(broker)))
+            self.ends.append(new)
         ends = self.ends[number]
         if ends.software is None and isinstance(software, dict):
             ends.software = _software(software.get("softwareName"), software.get("softwareVersion"))
