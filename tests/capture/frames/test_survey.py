@@ -65,7 +65,7 @@ def test_one_number_serves_many_connections_in_one_batch() -> None:
     sizes = np.array([len(data) for _, _, data in talk])
     connection = Connection(0, 0, endpoints(0), 0, 0, (None, None), True, opener=REQUEST)
     framer = Framer([connection])
-    found = framer.feed(
+    frames = framer.feed(
         Pieces(
             np.frombuffer(b"".join(data for _, _, data in talk), np.uint8),
             np.array([kind for kind, _, _ in talk], np.uint8),
@@ -77,5 +77,5 @@ def test_one_number_serves_many_connections_in_one_batch() -> None:
             np.arange(len(talk)),
         )
     )
-    assert connection.protocol == "kafka"
-    assert {row.body for row in rows([found])} == {data[4:] for _, data in hello()}
+    assert set(frames.verdicts) == {(0, "kafka", REQUEST)}
+    assert {row.body for row in rows([frames])} == {data[4:] for _, data in hello()}

@@ -63,11 +63,9 @@ class Endpoints(NamedTuple):
 
 @dataclass(slots=True)
 class Flows:
-    """Flows by number; `Segments.flow` are such numbers. Those of `unused` belong to no connection any more: reassembly
-    puts them there, and the next batch of segments may have them for other flows."""
+    """Flows by number; `Segments.flow` are such numbers."""
 
     ends: list[Endpoints] = field(default_factory=list)
-    unused: Int64s = field(default_factory=lambda: np.empty(0, np.int64))
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,13 +151,23 @@ class Connection:
     opener: int | None = None
 
 
+class ProtocolVerdict(NamedTuple):
+    """The protocol that framing recognized on a connection. `client` is the direction that sends requests, None unless
+    the protocol is Kafka."""
+
+    connection: int
+    protocol: str
+    client: int | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Frames:
     """Kafka frames of recognised connections, without their 4-byte lengths: row i is `body[ends[i]:ends[i+1]]`.
     `offset` is where its length prefix stands in the stream; `first_ns` and `time_ns` are when its first and last byte
     were seen, `packet` where it starts. `kind`: FRAME, TOKEN (a SASL token without a Kafka header), LOST (a gap of
     `lost` bytes in the stream, no body) or ENDED (the stream's end, no body). Of a FRAME that was recorded in part the
-    body is what comes before the first missing byte, and `lost` the rest."""
+    body is what comes before the first missing byte, and `lost` the rest. `verdicts` are the connections whose protocol
+    was recognized since the batch before, including those of the frames here."""
 
     body: Bytes
     ends: Int64s
@@ -172,6 +180,7 @@ class Frames:
     time_ns: Int64s
     packet: Int64s
     problems: tuple[Problem, ...] = ()
+    verdicts: tuple[ProtocolVerdict, ...] = ()
 
     @property
     def size(self) -> int:

@@ -18,7 +18,7 @@ from kafkascope.capture.exchanges.facts import UNSUPPORTED_VERSION, Facts
 from kafkascope.capture.frames.headers import (
     API_VERSIONS,
     Frame,
-    Rows,
+    FrameRows,
 )
 from kafkascope.capture.frames.scan_program import (
     Fact,
@@ -85,7 +85,7 @@ _SAME = np.empty(0, np.int64)
 
 
 def _collect(
-    found: Int64s, count: int, rows: Rows, request: Int64s, response: Int64s, facts: Facts, outer: Int64s
+    found: Int64s, count: int, rows: FrameRows, request: Int64s, response: Int64s, facts: Facts, outer: Int64s
 ) -> int:
     return int(collect(found, count, rows, request, response, facts.body_at, facts.values, outer))
 

@@ -14,7 +14,7 @@ from kafkascope.capture.base.flow import (
 from kafkascope.capture.base.memory_view import Content
 from kafkascope.capture.frames.headers import (
     Frame,
-    Rows,
+    FrameRows,
     flexible_from,
     parse_headers,
     uvarint,
@@ -28,7 +28,7 @@ class Inner:
     the answer holds none. The memory is the outer frames'."""
 
     outer: npt.NDArray[np.int64]
-    rows: Rows
+    rows: FrameRows
     request: npt.NDArray[np.int64]
     response: npt.NDArray[np.int64]
 
@@ -38,7 +38,7 @@ class Inner:
 
 def open_envelopes(
     content: Content,
-    rows: Rows,
+    rows: FrameRows,
     request: npt.NDArray[np.int64],
     response: npt.NDArray[np.int64],
     body_at: npt.NDArray[np.int64],

@@ -31,7 +31,7 @@ from kafkascope.capture.frames.headers import (
     MOST_KEYS,
     MOST_VERSIONS,
     Frame,
-    Rows,
+    FrameRows,
     skip_tags,
 )
 from kafkascope.capture.frames.scan_program import (
@@ -88,7 +88,7 @@ class Facts:
 
 def read_facts(
     content: Content,
-    rows: Rows,
+    rows: FrameRows,
     request: npt.NDArray[np.int64],
     response: npt.NDArray[np.int64],
     programs: ScanPrograms,
@@ -127,7 +127,7 @@ def read_facts(
     return facts
 
 
-def _leave_cut(facts: Facts, state: npt.NDArray[np.uint8], rows: Rows, request: npt.NDArray[np.int64]) -> None:
+def _leave_cut(facts: Facts, state: npt.NDArray[np.uint8], rows: FrameRows, request: npt.NDArray[np.int64]) -> None:
     """Bodies that no layout can read are undecoded without another look: it takes the codec far longer than the kernel
     to see the same."""
     cut = np.flatnonzero(state & CUT_SHORT)
@@ -176,7 +176,7 @@ def _merge_numbers(values: Any, seen: Any, inner_values: Any, inner_seen: Any, o
 
 def _scanned(
     content: Content,
-    rows: Rows,
+    rows: FrameRows,
     request: npt.NDArray[np.int64],
     response: npt.NDArray[np.int64],
     programs: ScanPrograms,
@@ -213,7 +213,7 @@ def _scanned(
             )  # fmt: skip
 
 
-def _need_all(programs: ScanPrograms, rows: Rows, request: npt.NDArray[np.int64]) -> None:
+def _need_all(programs: ScanPrograms, rows: FrameRows, request: npt.NDArray[np.int64]) -> None:
     """At once for all exchanges: every time new programs are made, all are copied."""
     known = request[request >= 0]
     # The fallback answer to ApiVersions is one of version 0.
@@ -345,7 +345,7 @@ def _scan_all(
 
 
 def _read_carefully(
-    facts: Facts, index: int, content: Content, rows: Rows, asked: int, answer: int, names: bool
+    facts: Facts, index: int, content: Content, rows: FrameRows, asked: int, answer: int, names: bool
 ) -> None:
     """What the kernel left, by the codec."""
     if _is_long(facts, index, rows, asked, answer):
@@ -366,19 +366,19 @@ def _read_carefully(
         facts.undecoded[index] = True
 
 
-def _is_long(facts: Facts, index: int, rows: Rows, asked: int, answer: int) -> bool:
+def _is_long(facts: Facts, index: int, rows: FrameRows, asked: int, answer: int) -> bool:
     """Whether one of the frames is too long for the codec, and so neither is decoded."""
     longest = max(int(rows[asked, Frame.SIZE]), int(rows[answer, Frame.SIZE]) if answer >= 0 else 0)
     facts.undecoded[index] |= longest > MAX_CAREFUL_FRAME_BYTES
     return longest > MAX_CAREFUL_FRAME_BYTES
 
 
-def _frame(content: Content, rows: Rows, row: int) -> bytes:
+def _frame(content: Content, rows: FrameRows, row: int) -> bytes:
     return content.bytes(int(rows[row, Frame.FRAME_AT]), int(rows[row, Frame.SIZE]))
 
 
 def _read_envelope(
-    facts: Facts, index: int, content: Content, rows: Rows, asked: int, answer: int, names: bool
+    facts: Facts, index: int, content: Content, rows: FrameRows, asked: int, answer: int, names: bool
 ) -> None:
     """The request inside, and its answer: an error in there is the exchange's."""
     if _is_long(facts, index, rows, asked, answer):

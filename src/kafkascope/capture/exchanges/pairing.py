@@ -25,7 +25,7 @@ from kafkascope.capture.base.flow import (
 from kafkascope.capture.base.numbers import Number, Numbers
 from kafkascope.capture.frames.headers import (
     Frame,
-    Rows,
+    FrameRows,
 )
 from kafkascope.columnar.compiling.jit import jit
 
@@ -83,7 +83,7 @@ class Pairs:
     lost_answers: int
 
 
-def pair(rows: Rows, waiting: int, connections: int, *, most_bytes: int, finish: bool) -> Pairs:
+def pair(rows: FrameRows, waiting: int, connections: int, *, most_bytes: int, finish: bool) -> Pairs:
     """The first `waiting` rows are those that were left before. With `finish` nothing is left; otherwise what has
     waited too long is not, nor are the oldest once they hold more than `most_bytes`, at `ROW_COST` each."""
     count = len(rows)

@@ -137,7 +137,7 @@ class Wanted:
                 self.packets_read += len(packets.start)
                 segments = reader.feed(replace(packets, first=packets.first + first))
                 # Flows that nobody asks for are not remembered.
-                flows.unused = np.arange(len(self._ends), len(flows.ends), dtype=np.int64)
+                reader.release(np.arange(len(self._ends), len(flows.ends), dtype=np.int64))
                 for layer in layers:
                     self._take_from(segments, layer, end)
                 if not any(one.missing and one.place < end for one in self._ranges()):
