@@ -52,13 +52,13 @@ class ConnSlot(IntEnum):
     OPEN_STREAMS = 5
 
 
-# Requests that a connection remembers, to know its answers after a gap: more are rarely under way.
+# Requests that a connection remembers, to recognize its responses after a gap: more are rarely in flight.
 REMEMBERED = 64
 
 CHUNK = 4_096
 # What was collected of a long frame is in the output already, and its chunks are free.
 MOVED = -2
-# So much of a long frame is there twice while it moves.
+# So much of a long frame is in memory twice while it moves.
 STEP_CHUNKS = 1_024
 FIRST_CONNECTIONS, FIRST_SLOTS, FIRST_CHUNKS = 64, 64, 64
 
@@ -103,7 +103,7 @@ class SinglePiece(NamedTuple):
 
 class Tables(NamedTuple):
     place: Int64s  # stream to row of `state`, or PYTHON, SKIP or FRESH
-    opened: Uint8s  # stream to 1 where its start is there
+    opened: Uint8s  # stream to 1 if its start was recorded
     starters: Int64s  # connection to who opened it, as `detect.start` has it
     first: Int64s  # connection to the state of its start, in the columns of `Opening`
     waiting: Int64s  # connections with first pieces in this batch
@@ -208,7 +208,7 @@ def wider(output: Output, size: int) -> Output:
 
 
 def put_row(output: Output, counts: Int64s, values: tuple[int, ...]) -> None:
-    """A row without a body, in the order of the columns; there is room."""
+    """A row without a body, in the order of the columns; the output has room."""
     row = int(counts[FrameCount.ROWS])
     output.ends[row + 1] = counts[FrameCount.BODY]
     columns: Any = output[2:]
@@ -238,7 +238,7 @@ def take_frames(
     )
 
 
-# For nobody to write to: there is no room.
+# Never written to: it has no room.
 NO_OUTPUT = make_output(0, np.empty(0, np.uint8))
 NO_FRAMES = take_frames(NO_OUTPUT, np.zeros(len(FrameCount), np.int64), ())
 
@@ -266,7 +266,7 @@ def are_done(tables: Tables, count: int) -> npt.NDArray[np.bool_]:
 
 
 def with_slots(tables: Tables) -> Tables:
-    """With free slots; there were none."""
+    """With free slots, after the last one was taken."""
     before = len(tables.slots)
     slots = longer(tables.slots, before + 1)
     tables.counts[FrameCount.FREE_SLOTS] = len(slots) - before

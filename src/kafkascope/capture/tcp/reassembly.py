@@ -2,7 +2,7 @@
 contains.
 
 In-order segments aren't copied: pieces point into the batch's own data. Bytes that came too early and still wait when a
-batch ends are kept in a spill of bounded size, and copied behind the data of the batch that delivers them.
+batch ends are kept in a spill of bounded size, and copied after the data of the batch that delivers them.
 """
 
 from collections.abc import Sequence
@@ -234,7 +234,7 @@ class Reassembler:
             if number == len(connections) or is_new:
                 if number < len(connections) and connections[number].protocol == PROTOCOLS[KAFKA]:
                     self._gone.append(connections[number])
-                # In their order: there are very many, and names take as long again.
+                # By position: there are very many, and keyword arguments take twice as long.
                 connection = Connection(
                     number, flow, ends[flow], first_ns, last_ns, sequence, opened > 0, ENDINGS[ended],
                     closed_ns if closed_ns >= 0 else None, None, PROTOCOLS[0], [seen, other_seen], [gaps, other_gaps],

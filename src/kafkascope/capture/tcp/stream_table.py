@@ -28,7 +28,7 @@ class Conn(IntEnum):
     PREVIOUS = 10  # the connection that had the flow before, -1 where none had
     DIRTY = 11  # touched since Python looked
     RESET_SEEN = 12
-    PROTOCOL = 13  # what was found in it, a number of `PROTOCOLS`
+    PROTOCOL = 13  # its place in `PROTOCOLS`, or RETIRED
     IS_NEW = 14  # 1: it took the number of another since Python looked
     CLOSED_NS = 15  # time of its first FIN or RST, -1 before
 
@@ -63,12 +63,12 @@ class Stream(IntEnum):
     CERTAIN = 9  # what was acknowledged when the wait for it began, and when that was
     CERTAIN_COUNT = 10
     CERTAIN_NS = 11
-    SOFT = 12  # 1: offset 0 was told by a segment without bytes, which may have been a keep-alive
+    SOFT = 12  # 1: offset 0 is from a segment without bytes, which may have been a keep-alive
     CLOSED = 13  # 1: its CLOSE or RESET was delivered
     STRAY = 14  # the sequence number after a segment far from all others
     SEEN_BYTES = 15
     GAP_BYTES = 16
-    PLACED = 17  # conflicts that were told one by one
+    PLACED = 17  # conflicts that were reported one by one
 
 
 class Early(IntEnum):
@@ -132,7 +132,7 @@ RINGS = 1_024
 RING_BYTES = 32_768
 MARKS = 32
 _RINGS = BufferPool()
-# What there is room for at first: the kernel comes back for more.
+# The room at first: the kernel stops when it needs more.
 _CONNECTIONS, _NODES, _FLOWS = 128, 64, 512
 
 
@@ -149,7 +149,7 @@ class Tables(NamedTuple):
     forgotten: Int64s  # protocol, or RETIRED, to (connections, bytes)
     spill: Bytes
     ring_owner: Int64s
-    ring_low: Int64s  # the first offset that is there
+    ring_low: Int64s  # the first offset that it holds
     marks: Int64s  # (end, time) of what was delivered
     ring: Bytes
 
@@ -166,7 +166,7 @@ class Segment(NamedTuple):
     wire_length: Int32s
     time: Int64s
     packet: Int64s
-    acknowledgement: Int64s  # empty where it is not told
+    acknowledgement: Int64s  # empty if it isn't known
 
 
 class Output(NamedTuple):

@@ -141,7 +141,7 @@ def fits(api_key: int, version: int, size: int, *, response: bool) -> bool:
 
 
 def is_tagged(api_key: int, version: int) -> bool:
-    """Whether the header of a request that is known ends in tags: there are none in all that Kafka writes today."""
+    """Whether the header of a known request ends in a tag section: it's empty in all that Kafka writes today."""
     return _quick(api_key, version, False).tagged
 
 

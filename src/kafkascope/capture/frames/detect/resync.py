@@ -37,7 +37,7 @@ MOST_BARREN = 4_096
 # Frames between the start of a run and a true one, and how far apart their correlation ids are.
 MOST_STEPS = 64
 SASL_HANDSHAKE = 17
-# Raw tokens after a handshake that a chain goes on after: Kerberos sends three.
+# Raw tokens after a handshake that a chain may pass over: Kerberos sends three.
 MOST_TOKENS, MOST_TOKEN_BYTES = 4, 65_536
 
 _NO_FRAME = (Grade.BAD, Grade.MORE)
@@ -106,7 +106,7 @@ class Run:
         self.skipped = skipped
         self.count = 0
         self._marks: list[Mark] = []
-        self._groups: list[tuple[int, int, PieceGroup]] = []  # not among the marks yet: (index there, place, group)
+        self._groups: list[tuple[int, int, PieceGroup]] = []  # not in `_marks` yet: (index there, place, group)
         # Created by the first scan: of very many runs most are never scanned.
         self._requests: _Scan | None = None
         self._responses: _Scan | None = None
