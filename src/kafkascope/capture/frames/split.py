@@ -463,7 +463,8 @@ def split_arrays(
     p_waited: Any, cursor: Any, links: Any, s_entry: Any, s_operations: Any, s_tags: Any, s_request_tags: Any,
     s_response_tags: Any, s_facts: Any, s_seen: Any, s_names: Any, s_scratch: Any, s_stack: Any, s_wanted: Any,
 ) -> Number:  # fmt: skip
-    """`split` for Python, array by array: what is in a tuple numba looks at anew in each call, ten times as long."""
+    """`split` for Python, which passes the arrays one by one. With the named tuples, whose types numba works out anew
+    each time, a call takes 4 µs instead of 1: with its 14 calls a small recording is read in 1.5 ms."""
     t = Tables(
         t_place, t_opened, t_starters, t_first, t_waiting, t_free_slots, t_state, t_slots, t_asked, t_pool, t_following,
         t_counts,
