@@ -78,10 +78,9 @@ def test_numbers_of_unused_flows_are_given_to_others() -> None:
     reader = SegmentReader(flows)
     packets = [ipv4(SOURCE, f"1.2.{i >> 8}.{i & 255}", tcp(7, 9092)) for i in range(6_000)]
     reader.feed(batch(packets[:5_000]))
-    flows.unused = np.array([3, 4_000, 17], np.int64)
+    reader.release(np.array([3, 4_000, 17], np.int64))
     fed = reader.feed(batch([packets[5_000], packets[16], packets[5_001], packets[4_000]]))
     assert fed.flow.tolist() == [17, 16, 4_000, 3]
-    assert len(flows.unused) == 0
     assert [flows.ends[number].address_a[-2:] for number in (17, 16, 4_000, 3)] == [
         number.to_bytes(2, "big") for number in (5_000, 16, 5_001, 4_000)
     ]
@@ -110,6 +109,7 @@ def test_flood_of_flows_is_bounded() -> None:
                 )
             )
         )  # fmt: skip
+        reader.release(reassembler.take_released_flows())
     assert len(flows.ends) <= limits.MAX_UNUSED_FLOWS + limits.MAX_OTHER_CONNECTIONS + 2 * size
     assert len(reassembler.connections) == limits.MAX_OTHER_CONNECTIONS
     assert {connection.ends.address_b[-4] for connection in reassembler.connections} == {11}

@@ -5,7 +5,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 # `Problem("kind", …)`, `problems.add("kind", …)` and the helpers that end there.
-TOLD = re.compile(r'(?:Problem|problems\.add|self\._(?:problem|tell|count))\(\s*"([a-z_]+(?: [a-z]+)?)"')
+TOLD = re.compile(r'(?:Problem|problems\.add|add_problem|self\._count)\(\s*"([a-z_]+(?: [a-z]+)?)"')
 # Of packets that are no TCP or cannot be read, by the code that the kernel gives.
 BY_CODE = {
     "cut headers", "malformed", "link type", "tunnels", "pppoe", "erspan", "macsec", "gtp", "vxlan gpe",

@@ -91,7 +91,7 @@ def test_a_frame_that_waits_keeps_its_connection(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("kafkascope.capture.tcp.reassembly.MAX_OTHER_CONNECTIONS", 60)
     reading = Reading(BytesIO(recording(1.0)), part=Part(chunk_bytes=CHUNK))
     for batch in reading.batches():
-        capture = reading._capture
+        capture = reading._run._capture
         assert capture is not None
         for number in capture._pairer.waiting().tolist():
             assert capture._pairer.ends[number].client_address

@@ -13,7 +13,7 @@ from kafkascope.capture.base.flow import (
 )
 from kafkascope.capture.frames.framing import Framer
 from tests.support.flows import Message, endpoints
-from tests.support.framing import Row, heartbeats, hello, rows
+from tests.support.framing import Row, apply_verdicts, heartbeats, hello, rows
 from tests.support.traffic import REQUEST, RESPONSE, response
 
 SEED = 40
@@ -60,23 +60,20 @@ def framed_in(pieces_in: Sequence[Piece], ends: Sequence[int], *, opened: bool) 
         sizes = np.array([len(what) if isinstance(what, bytes) else 0 for *_, what in some], np.int64)
         lengths = np.array([what if isinstance(what, int) else len(what) for *_, what in some], np.int64)
         numbers = np.arange(first, last, dtype=np.int64)
-        frames += rows(
-            [
-                framer.feed(
-                    Pieces(
-                        np.frombuffer(data, np.uint8),
-                        np.array([kind for kind, *_ in some], np.uint8),
-                        np.array([way for _, way, *_ in some], np.int32),
-                        np.array([offset for _, _, offset, _ in some], np.int64),
-                        np.cumsum(sizes) - sizes,
-                        lengths,
-                        1_000 * numbers,
-                        numbers,
-                    )
-                )
-            ]
+        batch = framer.feed(
+            Pieces(
+                np.frombuffer(data, np.uint8),
+                np.array([kind for kind, *_ in some], np.uint8),
+                np.array([way for _, way, *_ in some], np.int32),
+                np.array([offset for _, _, offset, _ in some], np.int64),
+                np.cumsum(sizes) - sizes,
+                lengths,
+                1_000 * numbers,
+                numbers,
+            )
         )
-    frames += rows([framer.finish()])
+        frames += rows([apply_verdicts(batch, [connection])])
+    frames += rows([apply_verdicts(framer.finish(), [connection])])
     return connection.protocol, sorted(frames, key=lambda row: (row.is_response, row.offset, row.kind))
 
 

@@ -31,6 +31,7 @@ from kafkascope.capture.tcp.stream_table import (
 )
 from tests.support.flows import endpoints
 from tests.support.frames import connection
+from tests.support.framing import apply_verdicts
 from tests.support.full_recording import full_recording
 from tests.support.hostile_recordings import (
     api_versions,
@@ -68,6 +69,7 @@ def test_tiny_frames_come_in_portions_and_few_of_them_wait() -> None:
     data = api_versions(1) + api_versions(2) + TINY
     for portion in framer.portions(pieces_of(data)):
         assert len(portion.kind) <= 2 * PORTION_ROWS + 64
+        apply_verdicts(portion, [known])
         frames += int((portion.kind == FrameKind.FRAME).sum())
         exchanges += len(pairer.feed(portion))
         rows = pairer._waiting

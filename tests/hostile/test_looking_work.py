@@ -61,7 +61,7 @@ def test_tiny_pieces_of_unknown_connections(heads: bytes) -> None:
     framer = Framer([Connection(n, 0, endpoints(0), 0, 0, (None, None), False) for n in range(len(streams))])
     pieces = single_bytes(data, streams)
     assert calls(lambda: framer.feed(pieces)) < MOST_CALLS
-    assert len(framer._undecided) == len(streams)
+    assert len(framer.state.undecided) == len(streams)
 
 
 def test_tiny_pieces_that_one_segment_brings() -> None:
@@ -76,7 +76,7 @@ def test_tiny_pieces_that_one_segment_brings() -> None:
     kinds = np.full(count, PieceKind.BYTES, np.uint8)
     pieces = Pieces(np.frombuffer(b"B" * size, np.uint8), kinds, stream, offset, start, start + size, order, order)
     assert calls(lambda: framer.feed(pieces)) < 10 * count
-    assert sum(undecided.count for undecided in framer._undecided.values()) == count
+    assert sum(undecided.count for undecided in framer.state.undecided.values()) == count
 
 
 @pytest.mark.parametrize(("role", "heads"), [(REQUEST, REQUEST_HEADS), (RESPONSE, RESPONSE_HEADS)])
@@ -113,7 +113,7 @@ def test_tiny_pieces_with_bytes_missing_between_them() -> None:
     )
     assert calls(lambda: framer.feed(pieces)) < MOST_CALLS
     earned = 2 * PIECE_EARNS * count + 20 * count // BYTES_EARN
-    assert framer._credit.spent <= FIRST_CREDIT + RESERVE + earned + 20 * count
+    assert framer.state.credit.spent <= FIRST_CREDIT + RESERVE + earned + 20 * count
 
 
 def test_frames_within_frames_are_judged_for_what_they_earn() -> None:
@@ -128,4 +128,4 @@ def test_frames_within_frames_are_judged_for_what_they_earn() -> None:
     framer.feed(Pieces(np.frombuffer(data, np.uint8), kinds, streams, starts, starts, lengths, order, order))
     framer.finish()
     earned = PIECE_EARNS * len(starts) + size // BYTES_EARN
-    assert FIRST_CREDIT < framer._credit.spent <= FIRST_CREDIT + RESERVE + earned + size
+    assert FIRST_CREDIT < framer.state.credit.spent <= FIRST_CREDIT + RESERVE + earned + size

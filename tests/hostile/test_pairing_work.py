@@ -18,7 +18,7 @@ from kafkascope.capture.exchanges.pairing import (
 from kafkascope.capture.frames.headers import (
     NO_ROWS,
     Frame,
-    Rows,
+    FrameRows,
 )
 from tests.support.pairing_model import Outcome, paired
 
@@ -28,14 +28,14 @@ CONNECTIONS = 3
 SECOND = 1_000_000_000
 
 
-def kernel(rows: Rows, waiting: int, *, most_bytes: int, finish: bool) -> Outcome:
+def kernel(rows: FrameRows, waiting: int, *, most_bytes: int, finish: bool) -> Outcome:
     pairs = pair(rows, waiting, CONNECTIONS, most_bytes=most_bytes, finish=finish)
     outcomes = zip(pairs.request.tolist(), pairs.response.tolist(), pairs.status.tolist(), strict=True)
     left = [(at, int(rows[at, Frame.AFTER_LOSS])) for at in pairs.left.tolist()]
     return Outcome(list(outcomes), left, pairs.lost_answers)
 
 
-def some_rows(random: np.random.Generator, now: int) -> Rows:
+def some_rows(random: np.random.Generator, now: int) -> FrameRows:
     """Few correlation ids, so that many frames are alike; clocks that jump; losses and ends among them."""
     count = int(random.integers(0, 30))
     rows = np.zeros((count, len(Frame)), np.int64)
@@ -75,14 +75,14 @@ MANY = 200_000
 DEADLINE = 60
 
 
-def frames(correlations: npt.NDArray[np.int64], *, response: bool) -> Rows:
+def frames(correlations: npt.NDArray[np.int64], *, response: bool) -> FrameRows:
     rows = np.zeros((len(correlations), len(Frame)), np.int64)
     rows[:, Frame.CORRELATION] = correlations
     rows[:, Frame.RESPONSE] = response
     return rows
 
 
-def losses(count: int, *, response: bool) -> Rows:
+def losses(count: int, *, response: bool) -> FrameRows:
     rows = np.zeros((count, len(Frame)), np.int64)
     rows[:, Frame.KIND] = FrameKind.LOST
     rows[:, Frame.RESPONSE] = response

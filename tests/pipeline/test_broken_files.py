@@ -32,7 +32,7 @@ def quarantined(lake: Path) -> list[dict[str, Any]]:
     [
         ("buckets", "SIGSEGV", "the process that read it died"),
         ("shuffle", "SIGKILL", "the process that read it died"),
-        ("buckets", "IndexError", "reading it raised KernelError (reader.py:"),
+        ("buckets", "IndexError", "reading it raised KernelError (part_run.py:"),
         ("shuffle", "MemoryError", "reading it raised MemoryError ("),
         ("buckets", "begins-SIGABRT", "the process that read it died"),
         ("follow", "KeyError", "reading it raised KeyError ("),

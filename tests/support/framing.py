@@ -59,9 +59,21 @@ def read(
 ) -> tuple[list[Connection], list[Row]]:
     reassembler = Reassembler(recording.flows)
     framer = Framer(reassembler.connections, kafka_ports=ports)
-    frames = [framer.feed(reassembler.feed(batch)) for batch in batches]
+    frames = []
+    for batch in batches:
+        frames.append(framer.feed(reassembler.feed(batch)))
+        reassembler.apply_verdicts(frames[-1].verdicts)
     frames += [framer.feed(reassembler.finish()), framer.finish()]
+    for last in frames[-2:]:
+        reassembler.apply_verdicts(last.verdicts)
     return reassembler.connections, rows(frames)
+
+
+def apply_verdicts(frames: Frames, connections: Sequence[Connection]) -> Frames:
+    """As the reassembler does for its connections."""
+    for number, protocol, client in frames.verdicts:
+        connections[number].protocol, connections[number].client = protocol, client
+    return frames
 
 
 def read_messages(
@@ -101,30 +113,27 @@ class Stream:
             offsets.append(self.offsets[direction])
             self.offsets[direction] += length
         sizes = np.array([len(what) if isinstance(what, bytes) else 0 for _, _, what in entries])
-        frames = rows(
-            [
-                self.framer.feed(
-                    Pieces(
-                        np.frombuffer(data, np.uint8),
-                        np.array([kind for kind, _, _ in entries], np.uint8),
-                        np.array([direction for _, direction, _ in entries], np.int32),
-                        np.array(offsets, np.int64),
-                        np.cumsum(sizes) - sizes,
-                        np.array(lengths, np.int64),
-                        np.arange(len(entries), dtype=np.int64),
-                        np.arange(len(entries), dtype=np.int64),
-                    )
-                )
-            ]
+        frames = self.framer.feed(
+            Pieces(
+                np.frombuffer(data, np.uint8),
+                np.array([kind for kind, _, _ in entries], np.uint8),
+                np.array([direction for _, direction, _ in entries], np.int32),
+                np.array(offsets, np.int64),
+                np.cumsum(sizes) - sizes,
+                np.array(lengths, np.int64),
+                np.arange(len(entries), dtype=np.int64),
+                np.arange(len(entries), dtype=np.int64),
+            )
         )
-        self.rows += frames
-        return frames
+        new_rows = rows([apply_verdicts(frames, [self.connection])])
+        self.rows += new_rows
+        return new_rows
 
     def say(self, *messages: Message) -> list[Row]:
         return self.feed(*((PieceKind.BYTES, direction, data) for direction, data in messages))
 
     def finish(self) -> list[Row]:
-        self.rows += rows([self.framer.finish()])
+        self.rows += rows([apply_verdicts(self.framer.finish(), [self.connection])])
         return self.rows
 
 

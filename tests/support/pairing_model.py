@@ -19,7 +19,7 @@ from kafkascope.capture.exchanges.pairing import (
 )
 from kafkascope.capture.frames.headers import (
     Frame,
-    Rows,
+    FrameRows,
 )
 
 
@@ -32,7 +32,7 @@ class Outcome(NamedTuple):
 
 
 class Model:
-    def __init__(self, rows: Rows) -> None:
+    def __init__(self, rows: FrameRows) -> None:
         self._rows = rows.copy()
         self._lists: dict[tuple[int, int], list[int]] = {}
         self._pairs: list[tuple[int, int, int]] = []
@@ -114,5 +114,5 @@ class Model:
                 held -= int(self._rows[at, Frame.SIZE]) + ROW_COST
 
 
-def paired(rows: Rows, waiting: int, *, most_bytes: int, finish: bool) -> Outcome:
+def paired(rows: FrameRows, waiting: int, *, most_bytes: int, finish: bool) -> Outcome:
     return Model(np.asarray(rows)).pair(waiting, most_bytes=most_bytes, finish=finish)

@@ -4,9 +4,9 @@ import numpy as np
 
 from kafkascope import limits
 from kafkascope.capture.base.flow import Packets
+from kafkascope.capture.driver import Capture
 from kafkascope.capture.exchanges.account import Account
 from kafkascope.capture.exchanges.exchanges import Recordings
-from kafkascope.capture.reader import Capture
 from tests.support.packet_build import ipv4, tcp
 
 RAW_IP = 101

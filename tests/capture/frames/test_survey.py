@@ -1,4 +1,4 @@
-"""A batch of pieces before and behind the framing kernel: what one look says is what its columns say."""
+"""A batch of pieces before and after the framing kernel: what the survey says is what its columns say."""
 
 from random import Random
 
@@ -77,5 +77,7 @@ def test_one_number_serves_many_connections_in_one_batch() -> None:
             np.arange(len(talk)),
         )
     )
-    assert connection.protocol == "kafka"
+    assert set(frames.verdicts) == {(0, "kafka", REQUEST)}
+    # Whoever owns the connection writes to it.
+    assert (connection.protocol, connection.client) == ("unknown", None)
     assert {row.body for row in rows([frames])} == {data[4:] for _, data in hello()}

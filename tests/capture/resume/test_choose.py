@@ -55,7 +55,6 @@ def test_number_that_is_used_again_is_chosen_anew() -> None:
     chooser = Chooser(flows, lambda ends: ends.port_a == 40_000)
     batch = segments([Sent(0, flow, 0, 0, 16, b"x", 1, 0, -1, 0) for flow in (0, 1, 0)])
     assert chooser.choose(batch).flow.tolist() == [0, 0]
-    flows.unused = np.array([0, 1])
-    chooser.renew()
+    chooser.release(np.array([0, 1]))
     flows.ends[0], flows.ends[1] = flows.ends[1], flows.ends[0]
     assert chooser.choose(batch).flow.tolist() == [1]

@@ -19,6 +19,7 @@ from kafkascope.capture.base.flow import (
     Flows,
     PieceKind,
     Pieces,
+    ProtocolVerdict,
     Segments,
 )
 from kafkascope.capture.tcp.reassembly import Reassembler
@@ -424,15 +425,16 @@ def test_flood_of_connections_without_bytes_is_forgotten_and_counted() -> None:
     assert batches[-1][0].kind == "forgotten"
     assert [connection.number for connection in reassembler.connections] == list(range(most))
     # Every flow that lost its connection may be another's.
-    assert len(flows.unused) == 5 * most > limits.MAX_UNUSED_FLOWS
+    assert len(reassembler.take_released_flows()) == 5 * most > limits.MAX_UNUSED_FLOWS
 
 
 def test_connections_with_kafka_are_never_forgotten() -> None:
     most = limits.MAX_OTHER_CONNECTIONS
     reassembler = Reassembler(Flows([endpoints(0)] * (3 * most)))
     reassembler.feed(segments([replace(packet, flow=number) for number in range(9) for packet in opened()]))
-    for number, protocol in ((2, "kafka"), (3, "tls"), (7, "kafka")):
-        reassembler.connections[number].protocol = protocol
+    reassembler.apply_verdicts(
+        [ProtocolVerdict(2, "kafka", 0), ProtocolVerdict(3, "tls"), ProtocolVerdict(7, "kafka", 0)]
+    )
     kafka = [reassembler.connections[number] for number in (2, 7)]
     reassembler.feed(syns(9, most))
     reassembler.feed(syns(9 + most, most))

@@ -63,11 +63,9 @@ class Endpoints(NamedTuple):
 
 @dataclass(slots=True)
 class Flows:
-    """Flows by number, as in `Segments.flow`. Reassembly puts the numbers that no connection uses any more into
-    `unused`, and the next batch of segments may reuse them for other flows."""
+    """Flows by number; `Segments.flow` are such numbers."""
 
     ends: list[Endpoints] = field(default_factory=list)
-    unused: Int64s = field(default_factory=lambda: np.empty(0, np.int64))
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,13 +150,23 @@ class Connection:
     opener: int | None = None
 
 
+class ProtocolVerdict(NamedTuple):
+    """The protocol that framing recognized on a connection. `client` is the direction that sends requests, None unless
+    the protocol is Kafka."""
+
+    connection: int
+    protocol: str
+    client: int | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Frames:
     """Kafka frames of recognised connections, without their 4-byte lengths: row i is `body[ends[i]:ends[i+1]]`.
     `offset` is the position of its length prefix in the stream; `first_ns` and `time_ns` are when its first and last
     byte were seen, `packet` is where it starts. `kind`: FRAME, TOKEN (a SASL token without a Kafka header), LOST (a gap
     of `lost` bytes in the stream, no body) or ENDED (the stream's end, no body). If a FRAME was recorded in part, its
-    body ends before the first missing byte, and `lost` counts the rest."""
+    body ends before the first missing byte, and `lost` counts the rest. `verdicts`
+    are the connections whose protocol was recognised since the batch before, including those of these frames."""
 
     body: Bytes
     ends: Int64s
@@ -171,6 +179,7 @@ class Frames:
     time_ns: Int64s
     packet: Int64s
     problems: tuple[Problem, ...] = ()
+    verdicts: tuple[ProtocolVerdict, ...] = ()
 
     @property
     def size(self) -> int:

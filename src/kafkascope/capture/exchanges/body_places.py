@@ -18,7 +18,7 @@ from kafkascope.capture.exchanges.facts import UNSUPPORTED_VERSION, Facts
 from kafkascope.capture.frames.headers import (
     API_VERSIONS,
     Frame,
-    Rows,
+    FrameRows,
 )
 from kafkascope.capture.frames.scan_program import (
     Fact,
@@ -84,7 +84,7 @@ _SAME = np.empty(0, np.int64)
 
 
 def _add_pairs(
-    bodies: Int64s, count: int, rows: Rows, request: Int64s, response: Int64s, facts: Facts, outer: Int64s
+    bodies: Int64s, count: int, rows: FrameRows, request: Int64s, response: Int64s, facts: Facts, outer: Int64s
 ) -> int:
     return int(add_pairs(bodies, count, rows, request, response, facts.body_at, facts.values, outer))
 

@@ -24,7 +24,7 @@ from kafkascope.capture.exchanges.pairing import (
 from kafkascope.capture.frames.headers import (
     API_VERSIONS,
     Frame,
-    Rows,
+    FrameRows,
     read_headers,
 )
 from kafkascope.capture.frames.scan_program import ScanPrograms
@@ -143,7 +143,7 @@ class CallReader:
         return connection
 
 
-def _learn_software(content: Content, rows: Rows, ends: list[Ends]) -> None:
+def _learn_software(content: Content, rows: FrameRows, ends: list[Ends]) -> None:
     telling = (rows[:, Frame.RESPONSE] == 0) & (rows[:, Frame.BODY_AT] > 0) & (rows[:, Frame.API_KEY] == API_VERSIONS)
     telling &= rows[:, Frame.VERSION] >= FIRST_WITH_SOFTWARE
     columns = [Frame.CONNECTION, Frame.OFFSET, Frame.FRAME_AT, Frame.SIZE, Frame.CLIENT_AT, Frame.CLIENT_SIZE]

@@ -14,7 +14,7 @@ from kafkascope.capture.base.flow import (
 from kafkascope.capture.base.memory_view import Content
 from kafkascope.capture.frames.headers import (
     Frame,
-    Rows,
+    FrameRows,
     flexible_from,
     parse_headers,
     uvarint,
@@ -28,7 +28,7 @@ class InnerExchanges:
     latter -1 if the outer response holds none. The bytes are those of the outer frames."""
 
     outer: npt.NDArray[np.int64]
-    rows: Rows
+    rows: FrameRows
     request: npt.NDArray[np.int64]
     response: npt.NDArray[np.int64]
 
@@ -38,7 +38,7 @@ class InnerExchanges:
 
 def open_envelopes(
     content: Content,
-    rows: Rows,
+    rows: FrameRows,
     request: npt.NDArray[np.int64],
     response: npt.NDArray[np.int64],
     body_at: npt.NDArray[np.int64],

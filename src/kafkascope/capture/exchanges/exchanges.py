@@ -29,7 +29,7 @@ from kafkascope.capture.frames.headers import (
     NEVER,
     NO_ROWS,
     Frame,
-    Rows,
+    FrameRows,
     flexible_from,
     read_headers,
 )
@@ -80,7 +80,7 @@ class ExchangeBatch:
     """Exchanges in the order of their requests. `request` and `response` are rows, -1 for none; the places in rows
     refer to `content`."""
 
-    rows: Rows
+    rows: FrameRows
     request: npt.NDArray[np.int64]
     response: npt.NDArray[np.int64]
     status: npt.NDArray[np.uint8]
@@ -113,7 +113,7 @@ class ExchangeBatch:
 
 
 def make_batch(
-    rows: Rows,
+    rows: FrameRows,
     request: npt.NDArray[np.int64],
     response: npt.NDArray[np.int64],
     status: npt.NDArray[np.uint8],
@@ -135,7 +135,9 @@ def make_batch(
     return ExchangeBatch(rows, request, response, status, facts, ends, recordings, sized, content, record_sizes)
 
 
-def _order_of(rows: Rows, request: npt.NDArray[np.int64], response: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _order_of(
+    rows: FrameRows, request: npt.NDArray[np.int64], response: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
     """By the time of the request, then by its place in the stream."""
     order = np.empty(len(request), dtype=np.int64)
     if not _sort(rows, request, response, np.empty(len(rows), dtype=np.int64), order):
@@ -233,7 +235,7 @@ class Pairer:
         self._wait(content, rows[pairs.left])
         return batch
 
-    def _wait(self, content: Content, rows: Rows) -> None:
+    def _wait(self, content: Content, rows: FrameRows) -> None:
         """Copies the frames that wait, because the batch owns its frames."""
         if not len(rows):
             self._waiting, self._waiting_bytes = NO_ROWS, NO_BYTES
@@ -243,7 +245,7 @@ class Pairer:
         rows[:, Frame.FRAME_AT] = np.cumsum(sizes) - sizes
         self._waiting = rows
 
-    def _learn_ends(self, content: Content, rows: Rows, first: int) -> None:
+    def _learn_ends(self, content: Content, rows: FrameRows, first: int) -> None:
         """Learns from the rows from `first` on."""
         self.ends += [_UNKNOWN] * (len(self._connections) - len(self.ends))
         met = np.zeros(len(self._connections), dtype=np.uint8)

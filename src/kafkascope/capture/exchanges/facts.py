@@ -31,7 +31,7 @@ from kafkascope.capture.frames.headers import (
     MOST_KEYS,
     MOST_VERSIONS,
     Frame,
-    Rows,
+    FrameRows,
     skip_tags,
 )
 from kafkascope.capture.frames.scan_program import (
@@ -88,7 +88,7 @@ class Facts:
 
 def read_facts(
     content: Content,
-    rows: Rows,
+    rows: FrameRows,
     request: npt.NDArray[np.int64],
     response: npt.NDArray[np.int64],
     programs: ScanPrograms,
@@ -127,7 +127,7 @@ def read_facts(
     return facts
 
 
-def _leave_cut(facts: Facts, state: npt.NDArray[np.uint8], rows: Rows, request: npt.NDArray[np.int64]) -> None:
+def _leave_cut(facts: Facts, state: npt.NDArray[np.uint8], rows: FrameRows, request: npt.NDArray[np.int64]) -> None:
     """Marks bodies that no layout can read as undecoded, without the codec, which takes far longer than the kernel to
     find the same."""
     cut = np.flatnonzero(state & CUT_SHORT)
@@ -178,7 +178,7 @@ def _merge_numbers(values: Any, seen: Any, inner_values: Any, inner_seen: Any, o
 
 def _scanned(
     content: Content,
-    rows: Rows,
+    rows: FrameRows,
     request: npt.NDArray[np.int64],
     response: npt.NDArray[np.int64],
     programs: ScanPrograms,
@@ -217,7 +217,7 @@ def _scanned(
             )  # fmt: skip
 
 
-def _need_all(programs: ScanPrograms, rows: Rows, request: npt.NDArray[np.int64]) -> None:
+def _need_all(programs: ScanPrograms, rows: FrameRows, request: npt.NDArray[np.int64]) -> None:
     """Compiles the programs for all exchanges at once: each time new programs are made, all are copied."""
     known = request[request >= 0]
     # The fallback response to ApiVersions has version 0.
@@ -349,7 +349,7 @@ def _scan_all(
 
 
 def _read_carefully(
-    facts: Facts, index: int, content: Content, rows: Rows, request_row: int, response_row: int, names: bool
+    facts: Facts, index: int, content: Content, rows: FrameRows, request_row: int, response_row: int, names: bool
 ) -> None:
     """Reads with the careful codec what the kernel left."""
     if _is_long(facts, index, rows, request_row, response_row):
@@ -372,19 +372,19 @@ def _read_carefully(
         facts.undecoded[index] = True
 
 
-def _is_long(facts: Facts, index: int, rows: Rows, request_row: int, response_row: int) -> bool:
+def _is_long(facts: Facts, index: int, rows: FrameRows, request_row: int, response_row: int) -> bool:
     """Whether one of the frames is too long for the codec, and so neither is decoded."""
     longest = max(int(rows[request_row, Frame.SIZE]), int(rows[response_row, Frame.SIZE]) if response_row >= 0 else 0)
     facts.undecoded[index] |= longest > MAX_CAREFUL_FRAME_BYTES
     return longest > MAX_CAREFUL_FRAME_BYTES
 
 
-def _frame(content: Content, rows: Rows, row: int) -> bytes:
+def _frame(content: Content, rows: FrameRows, row: int) -> bytes:
     return content.bytes(int(rows[row, Frame.FRAME_AT]), int(rows[row, Frame.SIZE]))
 
 
 def _read_envelope(
-    facts: Facts, index: int, content: Content, rows: Rows, request_row: int, response_row: int, names: bool
+    facts: Facts, index: int, content: Content, rows: FrameRows, request_row: int, response_row: int, names: bool
 ) -> None:
     """Reads the request inside an Envelope and its response: an error in the latter is the exchange's."""
     if _is_long(facts, index, rows, request_row, response_row):

@@ -25,7 +25,7 @@ from kafkascope.capture.base.flow import (
 from kafkascope.capture.base.numbers import Number, Numbers
 from kafkascope.capture.frames.headers import (
     Frame,
-    Rows,
+    FrameRows,
 )
 from kafkascope.columnar.compiling.jit import jit
 
@@ -83,7 +83,7 @@ class Pairs:
     lost_answers: int
 
 
-def pair(rows: Rows, waiting: int, connections: int, *, most_bytes: int, finish: bool) -> Pairs:
+def pair(rows: FrameRows, waiting: int, connections: int, *, most_bytes: int, finish: bool) -> Pairs:
     """The first `waiting` rows are those that were left before. With `finish` nothing is left. Without it rows are
     left, but for those that have waited too long, and for the oldest while all hold more than `most_bytes`, at
     `ROW_COST` each."""

@@ -1,1 +1,1 @@
-"""Streams split into Kafka frames, and what speaks Kafka at all."""
+"""Splits streams into Kafka frames, and recognizes the connections that are Kafka."""

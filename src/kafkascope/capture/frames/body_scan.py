@@ -1,5 +1,5 @@
-"""The scan kernel: bodies in, the few numbers that `exchanges` has out (first error, throttle time, longest wait), and
-the places of names when asked for. A body that is not in the one form Kafka writes is left to the careful codec."""
+"""Scans bodies, in a kernel, for the few numbers of `exchanges` (first error, throttle time, longest wait) and the
+places of names. A body that isn't in the one form Kafka writes is left to the careful codec."""
 
 from enum import IntEnum
 from typing import Any
@@ -20,12 +20,12 @@ from kafkascope.capture.frames.scan_program import (
 from kafkascope.columnar.compiling.jit import jit
 from kafkascope.limits import MAX_STRING_BYTES
 
-# Arrays and tags within each other; the deepest message of the catalog has six.
+# Nested arrays and tags; the deepest message of the catalog has six.
 DEPTH = 32
 
 
 class ScanResult(IntEnum):
-    """What a body came to. One that is cut ends inside a field: the careful codec can't read it either."""
+    """How a scan ended. A body that is cut ends inside a field: the careful codec can't read it either."""
 
     READ = 0
     NOT_PLAIN = 1
@@ -35,8 +35,8 @@ class ScanResult(IntEnum):
 
 # A name: which exchange, which kind, its place in the content, size.
 NAME_WIDTH = 4
-# Whether a group or member is the one that an exchange is about. Within a message: one of an array, several of one,
-# the message's own. Once it is read, SETTLED more: it is the one, or there isn't one.
+# Whether a group or member is the one that an exchange is about. Within a message: an element of an array, several of
+# them, the message's own. After the message, plus SETTLED: it's the one, or there isn't one.
 LISTED, SEVERAL, THE_ONE, NOT_ONE = 1, 2, 3, 4
 SETTLED = 2
 
@@ -49,7 +49,7 @@ def make_stack() -> npt.NDArray[np.int64]:
 def note_name(
     facts: Any, seen: Any, fact: Number, own: bool, data: Any, before: Number, place: Number, size: Number
 ) -> None:
-    """A group or member: whether it is the one that the exchange is about."""
+    """Notes a group or member, and whether it's the one that the exchange is about."""
     if seen[fact] >= THE_ONE:
         return
     if own or seen[fact] == 0:
@@ -80,7 +80,7 @@ def scan(
     sections = 0
     pc = first
     p = position
-    # What the message before this one named; its bytes may be elsewhere.
+    # Names of the message before this one; its bytes may be elsewhere.
     for fact in (Fact.GROUP_AT, Fact.MEMBER_AT):
         if seen[fact] in (LISTED, SEVERAL):
             seen[fact] += SETTLED
@@ -214,7 +214,7 @@ def scan(
         elif code == ScanOp.END:
             return (ScanResult.READ if p == end else ScanResult.NOT_PLAIN), named
         if code == ScanOp.TAG_END:
-            # Either a section has just begun, or the content of one of its tags has ended.
+            # Either a section has just begun, or the content of a tag has ended.
             section = tag_from[sections]
             while True:
                 if p != tag_stop[sections]:

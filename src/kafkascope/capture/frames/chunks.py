@@ -1,5 +1,5 @@
-"""Bytes of frames that are not complete, in chunks of a pool that cannot grow without end; of a frame that is damaged
-the first chunk alone, for its header."""
+"""Collects the bytes of unfinished frames in chunks of a bounded pool; a damaged frame keeps the first chunk alone, for
+its header."""
 
 from typing import Any
 
@@ -25,13 +25,14 @@ def begin_frame(state: Any) -> None:
 
 @jit
 def held_bytes(state: Any) -> Number:
-    """Of an unfinished frame, in chunks: of a damaged one those before its first missing byte, as far as one chunk."""
+    """Bytes of an unfinished frame in its chunks: of a damaged frame those before its first missing byte, at most one
+    chunk."""
     return state[Partial.FILLED] if state[Partial.DAMAGED] == 0 else state[Partial.DAMAGED] - 1
 
 
 @jit
 def damage(following: Any, count: Any, state: Any) -> None:
-    """Bytes of the frame are missing. What is there of its header is kept."""
+    """Bytes of the frame are missing. The first chunk is kept, for its header."""
     if state[Partial.DAMAGED]:
         return
     if state[Partial.FILLED] > CHUNK:
@@ -56,19 +57,19 @@ def free_chunks(following: Any, count: Any, state: Any) -> None:
 
 @jit
 def collect(pool: Any, following: Any, count: Any, state: Any, source: Any, start: int, length: int) -> None:
-    """More bytes of an unfinished frame; there are enough free chunks."""
+    """Adds bytes to an unfinished frame; there are enough free chunks."""
     while length > 0:
         used = state[Partial.FILLED] % CHUNK
         if used == 0:
-            made = count[FrameCount.FREE_CHUNK]
-            count[FrameCount.FREE_CHUNK] = following[made]
+            chunk = count[FrameCount.FREE_CHUNK]
+            count[FrameCount.FREE_CHUNK] = following[chunk]
             count[FrameCount.FREE_CHUNKS] -= 1
-            following[made] = -1
+            following[chunk] = -1
             if state[Partial.HEAD] < 0:
-                state[Partial.HEAD] = made
+                state[Partial.HEAD] = chunk
             else:
-                following[state[Partial.TAIL]] = made
-            state[Partial.TAIL] = made
+                following[state[Partial.TAIL]] = chunk
+            state[Partial.TAIL] = chunk
         part = min(length, CHUNK - used)
         copy(pool, state[Partial.TAIL] * CHUNK + used, source, start, part)
         state[Partial.FILLED] += part
@@ -78,7 +79,7 @@ def collect(pool: Any, following: Any, count: Any, state: Any, source: Any, star
 
 @jit
 def collected(pool: Any, following: Any, state: Any, body: Any, target: int) -> None:
-    """What was collected to place `target` of `body`, where it is not there already."""
+    """Copies the collected bytes to place `target` of `body`, unless they are in `body` already."""
     left = state[Partial.FILLED] if state[Partial.HEAD] != MOVED else 0
     chunk = state[Partial.HEAD]
     while left > 0:

@@ -1,7 +1,7 @@
-"""Ends a frame inside missing bytes that reach beyond it: its header is listed if it was recorded."""
+"""Ends a frame whose last bytes are missing: it becomes a row if its header was recorded."""
 
 from kafkascope.capture.frames.chunks import damage
-from kafkascope.capture.frames.detect.resync import Asked
+from kafkascope.capture.frames.detect.resync import RequestsById
 from kafkascope.capture.frames.frame_table import (
     CHUNK,
     FrameCount,
@@ -18,8 +18,8 @@ from kafkascope.capture.frames.split import (
 from kafkascope.capture.frames.token_frames import judge_last
 
 
-def end_in_gap(tables: Tables, output: Output, row: int, asked: Asked) -> tuple[Output, int]:
-    """The output with its frame, and where the next one begins; -1 where nothing is known of an unfinished frame."""
+def end_in_gap(tables: Tables, output: Output, row: int, requests: RequestsById) -> tuple[Output, int]:
+    """The output with the frame, and where the next one begins: -1 if there is no unfinished frame with a header."""
     state = tables.state[row]
     if state[Partial.LENGTH] < 0:
         return output, -1
@@ -31,6 +31,6 @@ def end_in_gap(tables: Tables, output: Output, row: int, asked: Asked) -> tuple[
     ):
         output = wider(output, int(tables.counts[FrameCount.BODY]) + CHUNK)
     end = int(state[Partial.OFFSET] + 4 + state[Partial.LENGTH])
-    if end_damaged(tables, output, row) == SplitStop.JUDGE:
-        judge_last(tables, output, row >> 1, asked)
+    if end_damaged(tables, output, row) == SplitStop.UNSURE_TOKEN:
+        judge_last(tables, output, row >> 1, requests)
     return output, end

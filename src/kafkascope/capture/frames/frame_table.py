@@ -1,4 +1,4 @@
-"""What framing remembers and what it fills, as plain arrays that its kernel and Python share; `Frames` come out."""
+"""Defines the tables of framing, plain arrays that its kernel and Python share, and turns its output into `Frames`."""
 
 import mmap
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kafkascope.capture.base.flow import Bytes, Frames, Int32s, Int64s, Problem, Uint8s
+from kafkascope.capture.base.flow import Bytes, Frames, Int32s, Int64s, Problem, ProtocolVerdict, Uint8s
 from kafkascope.capture.frames.detect.start import (
     UNKNOWN,
     Opening,
@@ -18,8 +18,8 @@ from kafkascope.capture.frames.detect.start import (
 from kafkascope.capture.tcp.stream_table import longer
 from kafkascope.limits import MAX_UNFINISHED_BYTES
 
-# What `place` says of a stream that is not Kafka's at the moment: Python looks at its pieces, or nobody does, or the
-# kernel does because nothing of its connection was seen yet (`detect_start`).
+# `place` of a stream that isn't split at the moment: its pieces go to Python, or are skipped, or nothing of its
+# connection was seen yet and the kernel looks at its start (`detect.start`).
 PYTHON, SKIP, FRESH = -1, -2, -3
 
 
@@ -52,13 +52,13 @@ class ConnSlot(IntEnum):
     OPEN_STREAMS = 5
 
 
-# Requests that a connection remembers, to know its answers after a gap: more are rarely under way.
+# Requests that a connection remembers, to recognize its responses after a gap: more are rarely in flight.
 REMEMBERED = 64
 
 CHUNK = 4_096
 # What was collected of a long frame is in the output already, and its chunks are free.
 MOVED = -2
-# So much of a long frame is there twice while it moves.
+# So much of a long frame is in memory twice while it moves.
 STEP_CHUNKS = 1_024
 FIRST_CONNECTIONS, FIRST_SLOTS, FIRST_CHUNKS = 64, 64, 64
 
@@ -78,25 +78,34 @@ class FrameCount(IntEnum):
 
 
 class Cursor(IntEnum):
-    """The places of a cursor: a piece, a byte of it, and the piece that is read again before it goes on, or -1."""
+    """The places of a cursor."""
 
-    PIECE = 0
-    BYTE = 1
-    AGAIN = 2
-    LOOKING = 3
+    PIECE = 0  # the next piece of the batch
+    BYTE = 1  # the next byte in the piece
+    REPLAY = 2  # the piece that is read again before PIECE, -1 where none is
+    LOOKING = 3  # 1 while the piece waits with others for a verdict on its connection
 
 
 _START = (0, 0, -1, 0)
 
-# A piece by itself: kind, stream, offset, time, packet, length, bytes.
-Given = tuple[int, int, int, int, int, int, bytes]
+
+class SinglePiece(NamedTuple):
+    """One piece outside of a batch. `length` is how much of the stream it is: `data` is empty where that is a gap."""
+
+    kind: int
+    stream: int
+    offset: int
+    time: int
+    packet: int
+    length: int
+    data: bytes
 
 
 class Tables(NamedTuple):
     place: Int64s  # stream to row of `state`, or PYTHON, SKIP or FRESH
-    opened: Uint8s  # stream to 1 where its start is there
-    starters: Int64s  # connection to who began it, as `detect_start` has it
-    first: Int64s  # connection to what is known of its first pieces
+    opened: Uint8s  # stream to 1 if its start was recorded
+    starters: Int64s  # connection to who opened it, as `detect.start` has it
+    first: Int64s  # connection to the state of its start, in the columns of `Opening`
     waiting: Int64s  # connections with first pieces in this batch
     free_slots: Int64s  # a stack
     state: Int64s
@@ -107,7 +116,7 @@ class Tables(NamedTuple):
     counts: Int64s
 
 
-class Piece(NamedTuple):
+class PieceColumns(NamedTuple):
     """The columns of `Pieces`, in types that the kernel is compiled for once. `start` counts through `data`, then
     `waited`."""
 
@@ -143,7 +152,7 @@ def held_of(state: Sequence[int]) -> int:
 
 
 def make_tables() -> Tables:
-    """With first room: a small recording takes no more, and memory that is not used costs nothing."""
+    """With room to begin with: a small recording needs no more."""
     count = np.zeros(len(FrameCount), np.int64)
     count[FrameCount.FREE_SLOTS] = FIRST_SLOTS
     count[FrameCount.FREE_CHUNKS] = FIRST_CHUNKS
@@ -165,15 +174,14 @@ def make_tables() -> Tables:
     )
 
 
-def make_piece(pieces: list[Given]) -> Piece:
-    """Pieces that were taken apart."""
-    data = np.frombuffer(bytearray().join([piece[6] for piece in pieces]), np.uint8)
+def make_piece_columns(pieces: Sequence[SinglePiece]) -> PieceColumns:
+    data = np.frombuffer(bytearray().join([piece.data for piece in pieces]), np.uint8)
     kinds, streams, *rest, _ = zip(*pieces, strict=True) if pieces else ((),) * 7
     offsets, times, packets, lengths = rest
-    starts = [0, *accumulate(len(piece[6]) for piece in pieces)][: len(pieces)]
+    starts = [0, *accumulate(len(piece.data) for piece in pieces)][: len(pieces)]
     numbers = np.array((offsets, starts, lengths, times, packets), np.int64)
     offset, start, length, time, packet = numbers
-    return Piece(
+    return PieceColumns(
         np.array(kinds, np.uint8), np.array(streams, np.int32), offset, start, length, time, packet, data, data[:0]
     )
 
@@ -200,7 +208,7 @@ def wider(output: Output, size: int) -> Output:
 
 
 def put_row(output: Output, counts: Int64s, values: tuple[int, ...]) -> None:
-    """A row without a body, in the order of the columns; there is room."""
+    """A row without a body, in the order of the columns; the output has room."""
     row = int(counts[FrameCount.ROWS])
     output.ends[row + 1] = counts[FrameCount.BODY]
     columns: Any = output[2:]
@@ -209,7 +217,9 @@ def put_row(output: Output, counts: Int64s, values: tuple[int, ...]) -> None:
     counts[FrameCount.ROWS] += 1
 
 
-def take_frames(output: Output, counts: Int64s, problems: tuple[Problem, ...]) -> Frames:
+def take_frames(
+    output: Output, counts: Int64s, problems: tuple[Problem, ...], verdicts: tuple[ProtocolVerdict, ...] = ()
+) -> Frames:
     rows, size = int(counts[FrameCount.ROWS]), int(counts[FrameCount.BODY])
     counts[FrameCount.ROWS] = counts[FrameCount.BODY] = 0
     return Frames(
@@ -224,10 +234,11 @@ def take_frames(output: Output, counts: Int64s, problems: tuple[Problem, ...]) -
         output.time[:rows],
         output.packet[:rows],
         problems,
+        verdicts,
     )
 
 
-# For nobody to write to: there is no room.
+# Never written to: it has no room.
 NO_OUTPUT = make_output(0, np.empty(0, np.uint8))
 NO_FRAMES = take_frames(NO_OUTPUT, np.zeros(len(FrameCount), np.int64), ())
 
@@ -247,7 +258,7 @@ def with_streams(tables: Tables, streams: int) -> Tables:
 
 
 def are_done(tables: Tables, count: int) -> npt.NDArray[np.bool_]:
-    """Of the first `count` connections, whether all their frames are out and nothing is looked at any more."""
+    """Which of the first `count` connections are done: all their frames are out, and no more are looked for."""
     done = np.zeros(count, np.bool_)
     places = tables.place[: 2 * count].reshape(-1, 2)
     done[: len(places)] = (places == SKIP).all(axis=1)
@@ -255,7 +266,7 @@ def are_done(tables: Tables, count: int) -> npt.NDArray[np.bool_]:
 
 
 def with_slots(tables: Tables) -> Tables:
-    """With free slots; there were none."""
+    """With free slots, after the last one was taken."""
     before = len(tables.slots)
     slots = longer(tables.slots, before + 1)
     tables.counts[FrameCount.FREE_SLOTS] = len(slots) - before
@@ -291,7 +302,7 @@ def with_chunks(tables: Tables) -> Tables | None:
 
 
 def give_back(pool: Bytes, start: int, count: int) -> None:
-    """Pages of a pool that nobody reads any more, where it is a mapping of its own."""
+    """Returns pages of a pool that are no longer read to the system, if the pool is a mapping of its own."""
     base: Any = pool.base
     memory = base.obj if isinstance(base, memoryview) else None
     if isinstance(memory, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
@@ -303,13 +314,15 @@ def give_back(pool: Bytes, start: int, count: int) -> None:
 def join_frames(parts: list[Frames]) -> Frames:
     """Several batches as one."""
     problems = tuple(problem for part in parts for problem in part.problems)
+    verdicts = tuple(verdict for part in parts for verdict in part.verdicts)
     parts = [part for part in parts if len(part.kind)] or parts[:1]
     if len(parts) == 1:
-        return replace(parts[0], problems=problems)
+        return replace(parts[0], problems=problems, verdicts=verdicts)
     bodies = [part.body[part.ends[0] : part.ends[-1]] for part in parts]
     starts = np.cumsum([0, *map(len, bodies)])
     ends = [part.ends[1:] - part.ends[0] + start for part, start in zip(parts, starts, strict=False)]
     columns = ("kind", "connection", "is_response", "offset", "lost", "first_ns", "time_ns", "packet")
     joined: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in columns}
     zero = np.zeros(1, dtype=np.int64)
-    return Frames(body=np.concatenate(bodies), ends=np.concatenate([zero, *ends]), problems=problems, **joined)
+    joined |= {"body": np.concatenate(bodies), "ends": np.concatenate([zero, *ends])}
+    return Frames(problems=problems, verdicts=verdicts, **joined)

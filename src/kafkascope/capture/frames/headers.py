@@ -1,5 +1,5 @@
-"""Headers of a batch of frames: `Frames` in, one row of numbers a frame out (`Rows`); what cannot be a header is
-marked, never raised. One kernel goes over all frames of a batch."""
+"""Parses the headers of a batch of frames, in one kernel, to one row of numbers per frame. Bytes that can't be a header
+are marked, never raised."""
 
 from enum import IntEnum
 from functools import cache
@@ -23,7 +23,7 @@ from kafkascope.schema.catalog import apis, message
 
 
 class Frame(IntEnum):
-    """The columns of a row; all int64, so that a batch is one array that is carried and concatenated as a whole."""
+    """The columns of `FrameRows`; all int64, so that a batch is one array."""
 
     KIND = 0
     CONNECTION = 1
@@ -37,27 +37,27 @@ class Frame(IntEnum):
     API_KEY = 9
     VERSION = 10
     CORRELATION = 11
-    CLIENT_AT = 12  # from FRAME_AT on; -1 where the client id is null or the header has none
+    CLIENT_AT = 12  # from FRAME_AT on; -1 if the client id is null or the header has none
     CLIENT_SIZE = 13
-    BODY_AT = 14  # from FRAME_AT on; -1 where the header cannot be read, or the frame is not all there
+    BODY_AT = 14  # from FRAME_AT on; -1 if the header can't be parsed, or the frame isn't complete
     NO_ANSWER = 15  # a Produce with acks 0
-    AFTER_LOSS = 16  # bytes of the answering stream were lost while it waited
-    MISSING = 17  # bytes at the frame's end, which were not recorded; SIZE is without them
+    AFTER_LOSS = 16  # bytes of the responses' stream were lost while it waited
+    MISSING = 17  # bytes at the frame's end that weren't recorded; SIZE is without them
 
 
-Rows = npt.NDArray[np.int64]
+FrameRows = npt.NDArray[np.int64]
 
 PRODUCE, API_VERSIONS, CONTROLLED_SHUTDOWN = 0, 18, 7
 FIRST_FLEXIBLE_PRODUCE, FIRST_TRANSACTIONAL_PRODUCE = 9, 3
-# API keys and versions beyond these are not in the catalog.
+# The catalog has no API keys and versions beyond these.
 MOST_KEYS, MOST_VERSIONS = 256, 64
 NEVER = 1 << 20
-NO_ROWS: Rows = np.empty((0, len(Frame)), dtype=np.int64)
+NO_ROWS: FrameRows = np.empty((0, len(Frame)), dtype=np.int64)
 
 
 @cache
 def flexible_from() -> npt.NDArray[np.int64]:
-    """API key to the first version with request header v2, `NEVER` where there is none: no API ever went back."""
+    """API key to the first version with request header v2, `NEVER` if there is none: no API ever went back."""
     first = np.full(MOST_KEYS, NEVER, dtype=np.int64)
     for key, api in apis().items():
         name = f"{api}Request"
@@ -65,9 +65,8 @@ def flexible_from() -> npt.NDArray[np.int64]:
     return first
 
 
-def read_headers(frames: Frames, before: Rows = NO_ROWS, waited: Bytes = NO_BYTES) -> tuple[Rows, Content]:
-    """The rows `before`, whose bytes are `waited`, and after them one row per frame, in their order; and the bytes of
-    all of them."""
+def read_headers(frames: Frames, before: FrameRows = NO_ROWS, waited: Bytes = NO_BYTES) -> tuple[FrameRows, Content]:
+    """(the rows `before`, whose bytes are `waited`, and after them one row per frame; the bytes of all of them)"""
     content = Content(waited, writable(frames.body))
     rows = np.empty((len(before) + len(frames.kind), len(Frame)), dtype=np.int64)
     rows[: len(before)] = before
@@ -82,7 +81,7 @@ def read_headers(frames: Frames, before: Rows = NO_ROWS, waited: Bytes = NO_BYTE
 
 @jit
 def uvarint(data: Any, position: Number, end: Number) -> Numbers:
-    """(value, next position), minimal or not, as Java reads it; below 0 where it is cut off or too long."""
+    """(value, next position), minimal or not, as Java reads it; a value below 0 is cut off or too long."""
     value = np.int64(0)
     for index in range(5):
         if position >= end:
@@ -97,7 +96,7 @@ def uvarint(data: Any, position: Number, end: Number) -> Numbers:
 
 @jit
 def varint(data: Any, position: Number, end: Number) -> Numbers:
-    """The same of the shortest form alone, as Kafka writes it."""
+    """The same for the shortest form alone, as Kafka writes it."""
     first = position
     value, position = uvarint(data, position, end)
     if value >= 0 and position - first > 1 and data[position - 1] == 0:
@@ -107,7 +106,7 @@ def varint(data: Any, position: Number, end: Number) -> Numbers:
 
 @jit
 def skip_tags(data: Any, position: Number, end: Number) -> Number:
-    """Behind a tag section, -1 where it is none."""
+    """The position after a tag section, -1 if it isn't one."""
     number, position = uvarint(data, position, end)
     if number < 0:
         return np.int64(-1)
@@ -122,7 +121,7 @@ def skip_tags(data: Any, position: Number, end: Number) -> Number:
 
 @jit
 def acks_are_zero(data: Any, position: Number, end: Number, version: Number) -> Number:
-    """Of a Produce body: acks stand behind a transactional id that may be null (v3+)."""
+    """Whether a Produce body has acks 0; they follow a transactional id that may be null (v3+)."""
     if version >= FIRST_FLEXIBLE_PRODUCE:
         length, position = uvarint(data, position, end)
         position += max(length - 1, 0)
@@ -135,7 +134,7 @@ def acks_are_zero(data: Any, position: Number, end: Number, version: Number) -> 
 
 @jit
 def parse_headers(waited: Any, body: Any, rows: Any, first: Number, first_flexible: Any) -> None:
-    """From row `first` on."""
+    """Fills in the columns of the header, from row `first` on."""
     for index in range(first, len(rows)):
         row = rows[index]
         row[Frame.CLIENT_AT] = -1

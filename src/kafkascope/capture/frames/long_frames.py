@@ -1,5 +1,4 @@
-"""Moves a frame that is longer than a portion from the pool to the output. Never holds it twice: at the largest, that
-would be a tenth of a gigabyte."""
+"""Moves a frame that is longer than a portion from the pool to the output, and never holds it twice."""
 
 from kafkascope.capture.base.flow import Bytes, Int64s
 from kafkascope.capture.frames.chunks import free_chunks
@@ -14,8 +13,8 @@ from kafkascope.capture.frames.frame_table import (
 
 
 def move_long(tables: Tables, state: Int64s, body: Bytes) -> None:
-    """What was collected of a frame to the beginning of `body`, without being there twice: the system has the memory of
-    its chunks back as they are copied."""
+    """Moves the collected bytes of a frame to the start of `body`. The memory of its chunks goes back to the system as
+    they are copied: the largest frames are a tenth of a gigabyte."""
     following, counts = tables.following, tables.counts
     chunk, to = int(state[Partial.HEAD]), 0
     while chunk >= 0:

@@ -1,5 +1,5 @@
-"""What `exchanges` wants to know of a body: a message and version in, a flat program for the scan kernel out. It walks
-the whole layout, so that what passes is what the codec reads, and marks the few fields that are looked at."""
+"""Compiles a message and version to a flat program for the scan kernel. It covers the whole layout, so that the scan
+accepts the bodies that the codec decodes, and marks the few fields that `exchanges` needs."""
 
 from enum import IntEnum
 from typing import ClassVar
@@ -20,11 +20,11 @@ class ScanOp(IntEnum):
     NUMBER = 2  # fact, size
     BYTES = 3  # name kind or -1, compact, nullable, is string
     UUID = 4  # name kind
-    ARRAY = 5  # compact, nullable, where it ends, least size of an element
+    ARRAY = 5  # compact, nullable, the operation after it, least size of an element
     FIXED_ARRAY = 6  # compact, nullable, size of an element
     NEXT = 7  # first operation of the element
-    PRESENT = 8  # where the struct ends, is tagged
-    TAGS = 9  # first tag row, number of tags, where the section ends
+    PRESENT = 8  # the operation after the struct, is tagged
+    TAGS = 9  # first tag row, number of tags, the operation after the section
     TAG_END = 10
 
 
@@ -32,17 +32,17 @@ PROGRAM_WIDTH = 5
 
 
 class Fact(IntEnum):
-    """Numbers that a scan brings back."""
+    """Numbers that a scan returns."""
 
     ERROR = 0
     THROTTLE = 1
     MAX_WAIT = 2
     SESSION = 3  # id of the fetch session that the request names
     SESSION_EPOCH = 4
-    NEW_SESSION = 5  # id that the answer gives
+    NEW_SESSION = 5  # id that the response assigns
     TOPICS = 6  # how many the request names
     CONTENT = 7  # bytes of records, and of whatever else isn't text
-    KEY_TYPE = 8  # what a coordinator is wanted for; 0 is a group
+    KEY_TYPE = 8  # the type of coordinator that is looked up; 0 is a group
     GROUP_AT = 9  # the one group that the exchange is about: its place in the content, and its size
     GROUP_SIZE = 10
     MEMBER_AT = 11  # and the one member
@@ -50,8 +50,8 @@ class Fact(IntEnum):
 
 
 class NameKind(IntEnum):
-    """Names that it can mark. A group or member is also NOTED where the exchange may be about it: a response that
-    lists many says nothing of who asked. It is the message's OWN where it is not within an array."""
+    """Names that the scan can mark. A group or member is also NOTED if the exchange may be about it: a response that
+    lists many doesn't say who sent the request. It's the message's OWN unless it's in an array."""
 
     GROUP = 0
     MEMBER = 1
@@ -69,10 +69,10 @@ _Arrays = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int
 
 
 class ScanPrograms:
-    """Programs of every message met so far in one array; `entry[direction, key, version]` is where one starts.
+    """The programs of all messages so far in one array; `entry[direction, key, version]` is where one starts.
 
-    What one has compiled the next begins with. Arrays that others can see are never written to again, so that a kernel
-    may run over them in one thread while another compiles."""
+    A new instance begins with the programs that earlier ones compiled. Shared arrays are never written to again, so
+    that a kernel can use them in one thread while another thread compiles."""
 
     _latest: ClassVar[_Arrays] = (
         np.full((2, MOST_KEYS, MOST_VERSIONS), NOT_COMPILED, dtype=np.int64),
@@ -84,7 +84,7 @@ class ScanPrograms:
         self.entry, self.operations, self.tags = ScanPrograms._latest
 
     def need(self, keys: npt.NDArray[np.int64], versions: npt.NDArray[np.int64]) -> None:
-        """Compiles what is not there yet, both directions."""
+        """Compiles the programs that are missing, for both directions."""
         inside = (keys >= 0) & (keys < MOST_KEYS) & (versions >= 0) & (versions < MOST_VERSIONS)
         codes = np.unique(keys[inside] * MOST_VERSIONS + versions[inside])
         if not self._without(codes):
@@ -101,19 +101,19 @@ class ScanPrograms:
             ScanPrograms._latest = self.entry, self.operations, self.tags
 
     def _without(self, codes: npt.NDArray[np.int64]) -> list[int]:
-        """Both directions are compiled together, so one tells of both."""
-        found: list[int] = codes[self.entry[REQUEST].ravel()[codes] == NOT_COMPILED].tolist()
-        return found
+        """Codes of messages without a program. Both directions are compiled together, so one tells of both."""
+        missing: list[int] = codes[self.entry[REQUEST].ravel()[codes] == NOT_COMPILED].tolist()
+        return missing
 
     def _compile(self, direction: int, key: int, version: int) -> int:
         api = apis().get(key)
         name = f"{api}{'Response' if direction else 'Request'}"
         if api is None or not message(name).releases_of(version):
             return NO_PROGRAM
-        found = layout(name, version)
+        fields = layout(name, version)
         start = len(self.operations)
-        build = _Build(name, found.flexible, start, len(self.tags))
-        build.struct(found.fields, 0)
+        build = _Build(name, fields.flexible, start, len(self.tags))
+        build.struct(fields.fields, 0)
         build.add(ScanOp.END)
         self.operations = np.concatenate([self.operations, np.array(build.rows, dtype=np.int64)])
         if build.tags:
@@ -129,7 +129,7 @@ class _Build:
         self.first_tag = first_tag
         self.rows: list[list[int]] = []
         self.tags: list[list[int]] = []
-        self.target = 0  # a jump leads here: what was skipped before must not grow
+        self.target = 0  # a jump leads here: the SKIP before it must not grow
 
     def here(self) -> int:
         self.target = len(self.rows)
@@ -146,65 +146,65 @@ class _Build:
             self.add(ScanOp.SKIP, size)
 
     def struct(self, fields: tuple[LayoutField, ...], depth: int) -> None:
-        for one in fields:
-            if one.tag is None:
-                self.field(one, depth)
+        for field in fields:
+            if field.tag is None:
+                self.field(field, depth)
         if self.flexible:
-            self.tag_section([one for one in fields if one.tag is not None], depth)
+            self.tag_section([field for field in fields if field.tag is not None], depth)
 
     def tag_section(self, tagged: list[LayoutField], depth: int) -> None:
         operation = self.add(ScanOp.TAGS)
         rows = []
-        for one in tagged:
-            rows.append([one.tag or 0, self.here()])
-            self.field(one, depth)
+        for field in tagged:
+            rows.append([field.tag or 0, self.here()])
+            self.field(field, depth)
             self.add(ScanOp.TAG_END)
         self.rows[operation][1:4] = [self.first_tag + len(self.tags), len(rows), self.here()]
         self.tags += rows
 
-    def field(self, one: LayoutField, depth: int) -> None:
-        if not one.array:
-            self.one(one, one.nullable, depth)
+    def field(self, field: LayoutField, depth: int) -> None:
+        if not field.array:
+            self.element(field, field.nullable, depth)
             return
-        if one.type in FIXED_SIZES and self.name_kind(one) < 0:
-            self.add(ScanOp.FIXED_ARRAY, one.compact, one.nullable, FIXED_SIZES[one.type])
+        if field.type in FIXED_SIZES and self.name_kind(field) < 0:
+            self.add(ScanOp.FIXED_ARRAY, field.compact, field.nullable, FIXED_SIZES[field.type])
             return
-        operation = self.add(ScanOp.ARRAY, one.compact, one.nullable, 0, one.element_minimum)
+        operation = self.add(ScanOp.ARRAY, field.compact, field.nullable, 0, field.element_minimum)
         first = self.here()
-        self.one(one, False, depth + 1)
+        self.element(field, False, depth + 1)
         self.add(ScanOp.NEXT, first)
         self.rows[operation][3] = self.here()
 
-    def one(self, one: LayoutField, nullable: bool, depth: int) -> None:
-        if one.type == "struct":
-            operation = self.add(ScanOp.PRESENT, 0, one.tag is not None) if nullable else -1
-            self.struct(one.fields, depth + 1)
+    def element(self, field: LayoutField, nullable: bool, depth: int) -> None:
+        if field.type == "struct":
+            operation = self.add(ScanOp.PRESENT, 0, field.tag is not None) if nullable else -1
+            self.struct(field.fields, depth + 1)
             if nullable:
                 self.rows[operation][1] = self.here()
-        elif one.type in ("string", "bytes", "records"):
-            kind = self.name_kind(one)
+        elif field.type in ("string", "bytes", "records"):
+            kind = self.name_kind(field)
             if kind in (NameKind.GROUP, NameKind.MEMBER):
                 kind += note_of(self.message, depth)
-            self.add(ScanOp.BYTES, kind, one.compact, nullable, one.type == "string")
-        elif one.type == "uuid" and self.name_kind(one) >= 0:
-            self.add(ScanOp.UUID, self.name_kind(one))
-        elif (fact := self.fact(one, depth)) is not None:
-            self.add(ScanOp.NUMBER, fact, FIXED_SIZES[one.type])
+            self.add(ScanOp.BYTES, kind, field.compact, nullable, field.type == "string")
+        elif field.type == "uuid" and self.name_kind(field) >= 0:
+            self.add(ScanOp.UUID, self.name_kind(field))
+        elif (fact := self.fact(field, depth)) is not None:
+            self.add(ScanOp.NUMBER, fact, FIXED_SIZES[field.type])
         else:
-            self.skip(FIXED_SIZES[one.type])
+            self.skip(FIXED_SIZES[field.type])
 
-    def fact(self, one: LayoutField, depth: int) -> int | None:
-        return fact_of(self.message, one, depth)
+    def fact(self, field: LayoutField, depth: int) -> int | None:
+        return fact_of(self.message, field, depth)
 
-    def name_kind(self, one: LayoutField) -> int:
-        return name_kind_of(self.message, one)
+    def name_kind(self, field: LayoutField) -> int:
+        return name_kind_of(self.message, field)
 
 
-def fact_of(message_name: str, one: LayoutField, depth: int) -> int | None:
-    """The fact that a field tells, if any."""
-    name = one.source.name
+def fact_of(message_name: str, field: LayoutField, depth: int) -> int | None:
+    """The fact that a field holds, if any."""
+    name = field.source.name
     if message_name.endswith("Response"):
-        if one.type == "int16" and name.endswith("ErrorCode"):
+        if field.type == "int16" and name.endswith("ErrorCode"):
             return Fact.ERROR
         if depth:
             return None
@@ -214,7 +214,7 @@ def fact_of(message_name: str, one: LayoutField, depth: int) -> int | None:
     if name in ("MaxWaitMs", "RebalanceTimeoutMs") or (
         message_name == "JoinGroupRequest" and name == "SessionTimeoutMs"
     ):
-        # A JoinGroup of v0 waits for the session timeout; later ones have a rebalance timeout behind it.
+        # A JoinGroup of v0 waits for the session timeout; later ones have a rebalance timeout after it.
         return Fact.MAX_WAIT
     if name == "SessionId":
         return Fact.SESSION
@@ -224,18 +224,18 @@ def fact_of(message_name: str, one: LayoutField, depth: int) -> int | None:
 
 
 def note_of(message_name: str, depth: int) -> int:
-    """Of a group or member at that depth: NOTED and OWN, or 0."""
+    """NOTED and OWN, or 0, for a group or member at that depth."""
     if depth == 0:
         return NOTED + OWN
     return NOTED if message_name.endswith("Request") else 0
 
 
-def name_kind_of(message_name: str, one: LayoutField) -> int:
+def name_kind_of(message_name: str, field: LayoutField) -> int:
     """GROUP, MEMBER, TOPIC, TOPIC_ID or -1."""
-    source = one.source
-    if one.type == "uuid":
+    source = field.source
+    if field.type == "uuid":
         return NameKind.TOPIC_ID if source.name == "TopicId" else -1
-    if one.type != "string":
+    if field.type != "string":
         return -1
     if source.entity == "groupId" or (
         message_name.startswith("FindCoordinator") and source.name.endswith(("Key", "Keys"))

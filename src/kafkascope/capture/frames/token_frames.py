@@ -1,10 +1,10 @@
-"""Decides whether the frame that was split last is a raw SASL token, where the framing kernel is not sure."""
+"""Decides whether the last frame is a raw SASL token, where the framing kernel isn't sure."""
 
 from kafkascope.capture.base.flow import (
     FrameKind,
 )
 from kafkascope.capture.frames.detect.cut_packets import request_head
-from kafkascope.capture.frames.detect.resync import Asked
+from kafkascope.capture.frames.detect.resync import RequestsById
 from kafkascope.capture.frames.frame_table import (
     ConnSlot,
     FrameCount,
@@ -12,12 +12,12 @@ from kafkascope.capture.frames.frame_table import (
     Partial,
     Tables,
 )
-from kafkascope.capture.frames.split import note
+from kafkascope.capture.frames.split import remember_frame
 from kafkascope.capture.frames.tokens import is_request, is_response
 
 
-def judge_last(tables: Tables, output: Output, slot: int, asked: Asked) -> None:
-    """A token that was recorded in part is lost: nobody asks what its bytes are."""
+def judge_last(tables: Tables, output: Output, slot: int, requests: RequestsById) -> None:
+    """Corrects the kind of the last row. A token that was recorded in part is lost."""
     row = int(tables.counts[FrameCount.ROWS]) - 1
     start, end, role = int(output.ends[row]), int(output.ends[row + 1]), int(output.is_response[row])
     missing = int(output.lost[row])
@@ -27,13 +27,13 @@ def judge_last(tables: Tables, output: Output, slot: int, asked: Asked) -> None:
             int(tables.slots[slot, ConnSlot.HANDSHAKE_ID]),
             bool(tables.state[2 * slot, Partial.TOKENS]),
         )
-        is_frame = is_response(raw, asked, handshake_id, tokens=tokens)
+        is_frame = is_response(raw, requests, handshake_id, tokens=tokens)
     else:
         is_frame = request_head(raw) is not None if missing else is_request(raw)
     if is_frame:
         output.kind[row] = FrameKind.FRAME
         tables.state[2 * slot + role, Partial.TOKENS] = 0
-        note(tables.slots, tables.asked, tables.state, slot, role, output.body, start, end - start)
+        remember_frame(tables.slots, tables.asked, tables.state, slot, role, output.body, start, end - start)
     elif missing:
         output.kind[row], output.lost[row] = FrameKind.LOST, 4 + end - start + missing
         output.ends[row + 1] = tables.counts[FrameCount.BODY] = start

@@ -1,6 +1,7 @@
-"""A frame behind a SASL handshake of version 0: in, whether it is a raw token or a Kafka frame again (protocol note
-6). It is a token unless it reads as a request, or answers one. A kernel says what is plain; what it leaves is
-graded."""
+"""Tells raw SASL tokens from Kafka frames after a SASL handshake of version 0 (protocol note 6).
+
+A frame is a token unless it reads as a request, or as the response to one. A kernel decides the clear cases; the others
+are graded."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -23,7 +24,7 @@ from kafkascope.capture.frames.detect.grade import (
 from kafkascope.capture.frames.detect.start import (
     Scanning,
     StartVerdict,
-    plain_request,
+    check_request,
 )
 from kafkascope.capture.frames.frame_table import (
     REMEMBERED,
@@ -35,15 +36,15 @@ from kafkascope.columnar.compiling.jit import jit
 
 # Correlation ids are counted from 0. Tokens begin with letters or an ASN.1 tag, not with a small number.
 SMALL_IDENTITY = 65_536
-# How a broker's tokens begin: SCRAM (RFC 5802), an OAUTHBEARER error, GSSAPI and Kerberos (RFC 2743, 4120, 4121).
+# First bytes of a broker's tokens: SCRAM (RFC 5802), an OAUTHBEARER error, GSSAPI and Kerberos (RFC 2743, 4120, 4121).
 _TOKENS = (b"r=", b"v=", b"e=", b"{", b"\x60", b"\x6f", b"\x05\x04", b"\x05\x05")
-# `judge` has verdicts of its own beside COMPILE and UNSURE of `detect_start`.
+# `judge` has verdicts of its own beside COMPILE and UNSURE of `detect.start`.
 IS_TOKEN, IS_FRAME = 16 + FrameKind.TOKEN, 16 + FrameKind.FRAME
 
 
 @jit
 def judge(t: Tables, s: Scanning, slot: Number, role: Number, data: Any, body: Number, length: Number) -> Number:
-    """IS_TOKEN or IS_FRAME as `is_request` and `is_response` say, COMPILE where a program is missing, or UNSURE."""
+    """IS_TOKEN or IS_FRAME as by `is_request` and `is_response`, COMPILE if a program is missing, or UNSURE."""
     if role:
         if length < SMALLEST_RESPONSE:
             return IS_TOKEN
@@ -53,8 +54,8 @@ def judge(t: Tables, s: Scanning, slot: Number, role: Number, data: Any, body: N
             return IS_FRAME
         if t.state[2 * slot, Partial.TOKENS] == 0:
             return StartVerdict.UNSURE
-        for one in range(min(t.slots[slot, ConnSlot.ASKED], REMEMBERED)):
-            if t.asked[slot, one, 0] == identity:
+        for request in range(min(t.slots[slot, ConnSlot.ASKED], REMEMBERED)):
+            if t.asked[slot, request, 0] == identity:
                 return StartVerdict.UNSURE
         return IS_TOKEN
     if length < SMALLEST_REQUEST:
@@ -63,24 +64,24 @@ def judge(t: Tables, s: Scanning, slot: Number, role: Number, data: Any, body: N
         return IS_TOKEN
     if length < SMALLEST_REQUEST + 2:
         return StartVerdict.UNSURE
-    why = plain_request(s, data, body, body + length)
-    return IS_FRAME if why == StartVerdict.WAIT else why
+    verdict = check_request(s, data, body, body + length)
+    return IS_FRAME if verdict == StartVerdict.WAIT else verdict
 
 
 def is_request(raw: bytes) -> bool:
-    """`raw` has its length in front, here as below. One that is not exact, a string that is no UTF-8 say, is one still:
-    it reads to its last byte."""
+    """`raw` has its length in front, here as below. A request that isn't exact, with a string that isn't UTF-8 for
+    example, is still one: it reads to its last byte."""
     graded = grade_request(raw, 0)
     return graded.grade is Grade.STRONG or (graded.grade is Grade.WEAK and is_known(graded.api_key, graded.version))
 
 
-def is_response(raw: bytes, asked: Mapping[int, tuple[int, int]], handshake_id: int, *, tokens: bool) -> bool:
-    """Its request may come behind it. `tokens`: requests have not gone on yet behind theirs."""
-    graded = grade_response(raw, 0, asked)
+def is_response(raw: bytes, requests: Mapping[int, tuple[int, int]], handshake_id: int, *, tokens: bool) -> bool:
+    """Its request may come after it. `tokens`: the client hasn't sent a request after its tokens yet."""
+    graded = grade_response(raw, 0, requests)
     if graded.end < 0:
         return False
     apart = abs(graded.correlation_id - handshake_id)
     near = 0 <= graded.correlation_id < SMALL_IDENTITY or apart < REMEMBERED
-    # Requests have gone on behind the tokens, so answers do; some of either may be lost.
-    behind = not tokens and not raw[4:].startswith(_TOKENS)
-    return near or graded.grade in (Grade.STRONG, Grade.WEAK) or behind
+    # Requests follow the client's tokens, so responses do; some of either may be lost.
+    after_tokens = not tokens and not raw[4:].startswith(_TOKENS)
+    return near or graded.grade in (Grade.STRONG, Grade.WEAK) or after_tokens

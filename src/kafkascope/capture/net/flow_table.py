@@ -1,4 +1,4 @@
-"""Both ends of TCP segments in, flow numbers out: an open-addressing hash that grows."""
+"""Numbers the flows of TCP segments by their two endpoints, in an open-addressing hash table that grows."""
 
 import os
 import struct
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kafkascope.capture.base.flow import Endpoints, Flows, Int32s
+from kafkascope.capture.base.flow import Endpoints, Flows, Int32s, Int64s
 from kafkascope.capture.base.numbers import Number
 from kafkascope.columnar.compiling.jit import jit
 
@@ -20,17 +20,17 @@ EMPTY, FULL = -1, -1
 
 
 class FlowState(IntEnum):
-    """The places of `known`."""
+    """The places of `state`."""
 
-    COUNT = 0
-    UNUSED = 1
-    STACK = 2
+    COUNT = 0  # numbers ever used
+    UNUSED = 1  # numbers on the stack of those that new flows take first
+    STACK = 2  # where the stack begins
 
 
 @jit
-def _hash(seed: Number, one: Number, two: Number, three: Number, four: Number, ports: Number) -> Number:
+def _hash(seed: Number, a_high: Number, a_low: Number, b_high: Number, b_low: Number, ports: Number) -> Number:
     value = seed
-    for word in (one, two, three, four, ports):
+    for word in (a_high, a_low, b_high, b_low, ports):
         value = (value ^ word) * _MIX
         value ^= value >> 29 & 0x7_FFFF_FFFF
     value *= _MIX
@@ -41,40 +41,41 @@ def _hash(seed: Number, one: Number, two: Number, three: Number, four: Number, p
 def flow_number(
     slots: Any,
     keys: Any,
-    known: Any,
+    state: Any,
     seed: Number,
-    one: Number,
-    two: Number,
-    three: Number,
-    four: Number,
+    a_high: Number,
+    a_low: Number,
+    b_high: Number,
+    b_low: Number,
     ports: Number,
 ) -> Number:
-    """The flow with this key, a new one where it was not met before; FULL where the table must grow first."""
+    """The number of the flow with these addresses and ports, a new one the first time; FULL if the table must grow
+    first."""
     mask = len(slots) - 1
-    at = _hash(seed, one, two, three, four, ports) & mask
+    at = _hash(seed, a_high, a_low, b_high, b_low, ports) & mask
     while slots[at] != EMPTY:
         number = np.int64(slots[at])
         if (
             keys[number, 4] == ports
-            and keys[number, 1] == two
-            and keys[number, 3] == four
-            and keys[number, 0] == one
-            and keys[number, 2] == three
+            and keys[number, 1] == a_low
+            and keys[number, 3] == b_low
+            and keys[number, 0] == a_high
+            and keys[number, 2] == b_high
         ):
             return number
         at = (at + 1) & mask
-    if known[FlowState.UNUSED] > 0:
-        known[FlowState.UNUSED] -= 1
-        number = known[FlowState.STACK + known[FlowState.UNUSED]]
-    elif known[FlowState.COUNT] < len(keys):
-        number = known[FlowState.COUNT]
-        known[FlowState.COUNT] += 1
+    if state[FlowState.UNUSED] > 0:
+        state[FlowState.UNUSED] -= 1
+        number = state[FlowState.STACK + state[FlowState.UNUSED]]
+    elif state[FlowState.COUNT] < len(keys):
+        number = state[FlowState.COUNT]
+        state[FlowState.COUNT] += 1
     else:
         return np.int64(FULL)
-    keys[number, 0] = one
-    keys[number, 1] = two
-    keys[number, 2] = three
-    keys[number, 3] = four
+    keys[number, 0] = a_high
+    keys[number, 1] = a_low
+    keys[number, 2] = b_high
+    keys[number, 3] = b_low
     keys[number, 4] = ports
     slots[at] = number
     return number
@@ -93,14 +94,14 @@ def _fill_slots(slots: Any, keys: Any, used: Any, seed: Number) -> None:
 
 class FlowTable:
     """`slots` is twice as long as `keys`, so a search ends soon. The seed is secret: nobody can choose addresses that
-    all fall into one place. `known` has the count of numbers ever used, and a stack of those to use again."""
+    all hash to one slot. `state` has the places of `FlowState`."""
 
     def __init__(self, flows: Flows) -> None:
         self._flows = flows
         self.seed = np.int64(int.from_bytes(os.urandom(8)) >> 1)
         self.keys: npt.NDArray[np.int64] = np.empty((max(_START, 2 * len(flows.ends)), 5), np.int64)
-        self.known = np.zeros(FlowState.STACK + len(self.keys), np.int64)
-        self.known[FlowState.COUNT] = len(flows.ends)
+        self.state = np.zeros(FlowState.STACK + len(self.keys), np.int64)
+        self.state[FlowState.COUNT] = len(flows.ends)
         self._stacked = 0
         for number, ends in enumerate(flows.ends):
             self.keys[number] = (
@@ -109,40 +110,38 @@ class FlowTable:
             )
         self.slots = self._slots()
 
-    def take_back(self) -> None:
-        """Numbers that reassembly has no use for, to be used again. Nothing of an earlier batch may hold them."""
-        unused = self._flows.unused
-        if len(unused):
-            self._flows.unused = unused[:0]
-            self.known[FlowState.UNUSED] = self._stacked = len(unused)
-            self.known[FlowState.STACK : FlowState.STACK + len(unused)] = unused
+    def release(self, numbers: Int64s) -> None:
+        """New flows take these numbers first. No later step may use one of them for the flow that had it."""
+        if len(numbers):
+            self.state[FlowState.UNUSED] = self._stacked = len(numbers)
+            self.state[FlowState.STACK : FlowState.STACK + len(numbers)] = numbers
             self.slots = self._slots()
 
     def _slots(self) -> Int32s:
         size = 1 << (2 * len(self.keys) - 1).bit_length()
         slots = np.full(size, EMPTY, np.int32)
-        if self.known[FlowState.COUNT]:
-            used = np.ones(int(self.known[FlowState.COUNT]), np.bool_)
-            used[self.known[FlowState.STACK : FlowState.STACK + self.known[FlowState.UNUSED]]] = False
+        if self.state[FlowState.COUNT]:
+            used = np.ones(int(self.state[FlowState.COUNT]), np.bool_)
+            used[self.state[FlowState.STACK : FlowState.STACK + self.state[FlowState.UNUSED]]] = False
             _fill_slots(slots, self.keys, np.flatnonzero(used), self.seed)
         return slots
 
     def grow(self) -> None:
         self.keys = np.concatenate([self.keys, np.empty_like(self.keys)])
-        self.known = np.concatenate(
-            [self.known, np.zeros(len(self.keys) - len(self.known) + FlowState.STACK, np.int64)]
+        self.state = np.concatenate(
+            [self.state, np.zeros(len(self.keys) - len(self.state) + FlowState.STACK, np.int64)]
         )
         self.slots = self._slots()
 
-    def tell(self) -> None:
-        """New flows into the list that the other steps read."""
+    def publish(self) -> None:
+        """Adds the new flows to the list that later steps read."""
         ends = self._flows.ends
         if self._stacked:
-            again = self.known[FlowState.STACK + self.known[FlowState.UNUSED] : FlowState.STACK + self._stacked]
-            for number, found in zip(again.tolist(), self._ends(self.keys[again]), strict=True):
-                ends[number] = found
-            self._stacked = int(self.known[FlowState.UNUSED])
-        ends += self._ends(self.keys[len(ends) : self.known[FlowState.COUNT]])
+            reused = self.state[FlowState.STACK + self.state[FlowState.UNUSED] : FlowState.STACK + self._stacked]
+            for number, endpoints in zip(reused.tolist(), self._ends(self.keys[reused]), strict=True):
+                ends[number] = endpoints
+            self._stacked = int(self.state[FlowState.UNUSED])
+        ends += self._ends(self.keys[len(ends) : self.state[FlowState.COUNT]])
 
     def _ends(self, keys: npt.NDArray[np.int64]) -> list[Endpoints]:
         return [

@@ -1,6 +1,7 @@
-"""Packets of any link layer and tunnel in, TCP segments with flow numbers out; packets that are no TCP are left out.
+"""Reads the TCP segments of packets, whatever the link layer and tunnel, and numbers their flows.
 
-Fragments are put together first: their segment stands where the last missing one came."""
+IP fragments are reassembled first: their segment comes in the place of the fragment that completed it. Packets that
+aren't TCP are left out."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -51,7 +52,7 @@ _NO_SEGMENTS = Segments(data=np.empty(0, np.uint8), **_NOTHING)
 
 
 class SegmentReader:
-    """One for a recording, or for several that share their flows one after the other."""
+    """Reads one recording, or several in turn that share their flows."""
 
     def __init__(self, flows: Flows) -> None:
         self._table = FlowTable(flows)
@@ -59,74 +60,77 @@ class SegmentReader:
         self._store = FragmentStore(self._problems)
         self._fragments = np.empty((_FRAGMENT_ROWS, len(Fragment)), np.int64)
 
+    def release(self, flows: Int64s) -> None:
+        """Numbers of flows that no later step uses any more: new flows get them."""
+        self._table.release(flows)
+
     def feed(self, packets: Packets) -> Segments:
-        self._table.take_back()
         numbers = np.arange(packets.first, packets.first + len(packets.start), dtype=np.int64)
         levels = np.zeros(len(numbers), np.uint8)
-        given: Columns = {
+        columns: Columns = {
             "starts": packets.start, "captured": packets.captured, "original": packets.original,
             "times": packets.time_ns, "links": packets.link, "numbers": numbers, "levels": levels,
         }  # fmt: skip
-        found, whole, cut = self._dissect(packets.data, given, packets)
-        parts, blocks = [found], [packets.data]
+        segments, whole, cut = self._dissect(packets.data, columns, packets)
+        parts, blocks = [segments], [packets.data]
         end = len(packets.data)
-        # A datagram that was put together may be a tunnel with fragments in it. Each round reads what the round before
-        # put together: headers within headers make as many rounds as they like, of ever fewer bytes.
+        # A reassembled datagram may be a tunnel with fragments in it. Each round reads the datagrams of the round
+        # before: nested headers cause any number of rounds, each of fewer bytes.
         while whole:
-            block, given = _as_packets(given, whole)
-            found, whole, more_cut = self._dissect(block, given, packets)
-            found["start"] += end
-            parts.append(found)
+            block, columns = _as_packets(columns, whole)
+            segments, whole, more_cut = self._dissect(block, columns, packets)
+            segments["start"] += end
+            parts.append(segments)
             blocks.append(block)
             end += len(block)
             cut += more_cut
         if len(numbers):
             self._store.give_up_old(int(packets.time_ns[-1]))
-        self._table.tell()
+        self._table.publish()
         ordered = _in_order(parts)
         if cut:
-            self._tell_cut(ordered, packets)
+            self._report_cut(ordered, packets)
         data = blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
         return Segments(data=data, **ordered, problems=self._problems.take())
 
     def finish(self) -> Segments:
-        """No segments: the problems of what is still incomplete."""
+        """No segments, but the problems of datagrams that are still incomplete."""
         self._store.give_up_all()
         problems = self._problems.take()
         return replace(_NO_SEGMENTS, problems=problems) if problems else _NO_SEGMENTS
 
     def _dissect(
-        self, data: Bytes, given: Columns, packets: Packets
+        self, data: Bytes, columns: Columns, packets: Packets
     ) -> tuple[Columns, list[tuple[int, int, Datagram]], int]:
-        """Segments; datagrams that became whole: (row, tunnels around it, datagram); how many segments are recorded in
-        part."""
-        room = len(given["starts"])
+        """(segments, datagrams that became whole as (row, tunnels around it, datagram), segments that were recorded in
+        part)"""
+        room = len(columns["starts"])
         out = {name: np.empty(room, kind) for name, kind in _COLUMNS}
-        bad = np.zeros((len(SkipReason), 4), np.int64)
+        skipped = np.zeros((len(SkipReason), 4), np.int64)
         whole: list[tuple[int, int, Datagram]] = []
         row = count = 0
-        why = DissectStop.FRAGMENTS_FULL
+        stop = DissectStop.FRAGMENTS_FULL
         table = self._table
-        while why != DissectStop.DONE:
-            row, count, pieces, why = dissect(
-                data, row, *given.values(), table.slots, table.keys, table.known, table.seed, *out.values(), count,
-                self._fragments, bad,
+        while stop != DissectStop.DONE:
+            row, count, fragments, stop = dissect(
+                data, row, *columns.values(), table.slots, table.keys, table.state, table.seed, *out.values(), count,
+                self._fragments, skipped,
             )  # fmt: skip
-            if why == DissectStop.FLOWS_FULL:
+            if stop == DissectStop.FLOWS_FULL:
                 table.grow()
-            whole += self._add(data, given, self._fragments[:pieces], packets)
-        told = bad.tolist()
-        self._tell(told, given, packets)
-        return {name: column[:count] for name, column in out.items()}, whole, told[SkipReason.IN_PART][0]
+            whole += self._add(data, columns, self._fragments[:fragments], packets)
+        reasons = skipped.tolist()
+        self._report(reasons, columns, packets)
+        return {name: column[:count] for name, column in out.items()}, whole, reasons[SkipReason.IN_PART][0]
 
     def _add(
-        self, data: Bytes, given: Columns, fragments: Int64s, packets: Packets
+        self, data: Bytes, columns: Columns, fragments: Int64s, packets: Packets
     ) -> Iterator[tuple[int, int, Datagram]]:
         rows = fragments[:, Fragment.ROW]
-        numbers = given["numbers"][rows]
+        numbers = columns["numbers"][rows]
         places = packets.base + packets.start[numbers - packets.first]
-        columns = (fragments.tolist(), given["times"][rows].tolist(), numbers.tolist(), places.tolist())
-        for fragment, time_ns, number, place in zip(*columns, strict=True):
+        lists = (fragments.tolist(), columns["times"][rows].tolist(), numbers.tolist(), places.tolist())
+        for fragment, time_ns, number, place in zip(*lists, strict=True):
             datagram = self._store.add(
                 DatagramKey(
                     fragment[Fragment.VERSION],
@@ -145,35 +149,36 @@ class SegmentReader:
             if datagram is not None:
                 yield fragment[Fragment.ROW], fragment[Fragment.LEVEL], datagram
 
-    def _tell(self, bad: list[list[int]], given: Columns, packets: Packets) -> None:
-        for reason, (kind, said) in _REASONS.items():
-            count, size, row, link = bad[reason]
+    def _report(self, skipped: list[list[int]], columns: Columns, packets: Packets) -> None:
+        """The packets that were skipped, counted by reason."""
+        for reason, (kind, text) in _REASONS.items():
+            count, size, row, link = skipped[reason]
             if count:
-                named = f"{said} ({link})" if reason == SkipReason.LINK_NOT_KNOWN else said
-                self._count(kind, count, named, size, int(given["numbers"][row]), packets)
+                detail = f"{text} ({link})" if reason == SkipReason.LINK_NOT_KNOWN else text
+                self._count(kind, count, detail, size, int(columns["numbers"][row]), packets)
 
-    def _tell_cut(self, found: Columns, packets: Packets) -> None:
-        missing = found["wire_length"] - found["length"]
+    def _report_cut(self, segments: Columns, packets: Packets) -> None:
+        missing = segments["wire_length"] - segments["length"]
         cut = np.flatnonzero(missing)
-        first, lost = int(found["packet"][cut[0]]), int(missing[cut].sum(dtype=np.int64))
+        first, lost = int(segments["packet"][cut[0]]), int(missing[cut].sum(dtype=np.int64))
         self._count("snap length", len(cut), "recorded in part", lost, first, packets)
 
-    def _count(self, kind: str, count: int, said: str, size: int, number: int, packets: Packets) -> None:
+    def _count(self, kind: str, count: int, detail: str, size: int, number: int, packets: Packets) -> None:
         offset = packets.base + int(packets.start[number - packets.first])
-        self._problems.keep(counted(kind, count, said, number, offset, size))
+        self._problems.keep(counted(kind, count, detail, number, offset, size))
 
 
-def _as_packets(given: Columns, whole: list[tuple[int, int, Datagram]]) -> tuple[Bytes, Columns]:
-    """Datagrams one after the other, as packets of raw IP. Each is within `LONGEST_DATAGRAM` and a header."""
-    sizes = np.array([len(made.packet) for _, _, made in whole], np.int64)
+def _as_packets(columns: Columns, whole: list[tuple[int, int, Datagram]]) -> tuple[Bytes, Columns]:
+    """The datagrams one after the other, as packets of raw IP. Each is at most `LONGEST_DATAGRAM` and a header long."""
+    sizes = np.array([len(datagram.packet) for _, _, datagram in whole], np.int64)
     rows = np.array([row for row, _, _ in whole], np.int64)
-    return np.frombuffer(b"".join(made.packet for _, _, made in whole), np.uint8), {
+    return np.frombuffer(b"".join(datagram.packet for _, _, datagram in whole), np.uint8), {
         "starts": np.cumsum(sizes) - sizes,
         "captured": sizes.astype(np.int32),
-        "original": np.array([made.original for _, _, made in whole], np.int32),
-        "times": given["times"][rows],
-        "links": np.array([IPV4 if made.packet[0] >> 4 == 4 else IPV6 for _, _, made in whole], np.int32),
-        "numbers": given["numbers"][rows],
+        "original": np.array([datagram.original for _, _, datagram in whole], np.int32),
+        "times": columns["times"][rows],
+        "links": np.array([IPV4 if datagram.packet[0] >> 4 == 4 else IPV6 for _, _, datagram in whole], np.int32),
+        "numbers": columns["numbers"][rows],
         "levels": np.array([level for _, level, _ in whole], np.uint8),
     }
 

@@ -8,7 +8,7 @@ from hashlib import blake2b
 import numpy as np
 import numpy.typing as npt
 
-from kafkascope.capture.base.flow import Endpoints, Flows, Segments
+from kafkascope.capture.base.flow import Endpoints, Flows, Int64s, Segments
 
 Choice = Callable[[Endpoints], bool]
 _UNKNOWN, _OUT, _IN = 0, 1, 2
@@ -32,10 +32,9 @@ class Chooser:
         self._choice = choice
         self._known: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
 
-    def renew(self) -> None:
-        """Called before each batch is made: forgets the numbers that the batch may give to other flows."""
-        unused = self._flows.unused
-        self._known[unused[unused < len(self._known)]] = _UNKNOWN
+    def release(self, numbers: Int64s) -> None:
+        """Later batches may use these numbers for other flows."""
+        self._known[numbers[numbers < len(self._known)]] = _UNKNOWN
 
     def choose(self, segments: Segments) -> Segments:
         ends = self._flows.ends

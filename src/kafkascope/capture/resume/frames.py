@@ -10,7 +10,6 @@ import numpy.typing as npt
 from kafkascope.capture.base.flow import (
     PieceKind,
 )
-from kafkascope.capture.frames.attend import CONNECTION_COST, PIECE_COST
 from kafkascope.capture.frames.chunks import begin_frame, collect, free_chunks
 from kafkascope.capture.frames.detect.detection import Undecided
 from kafkascope.capture.frames.detect.resync import Run, Search
@@ -24,13 +23,15 @@ from kafkascope.capture.frames.frame_table import (
     ConnSlot,
     FrameCount,
     Partial,
+    SinglePiece,
     held_of,
     with_chunks,
     with_slots,
     with_streams,
 )
 from kafkascope.capture.frames.framing import Framer
-from kafkascope.capture.frames.split import begin, end_stream
+from kafkascope.capture.frames.framing_state import CONNECTION_COST, PIECE_COST
+from kafkascope.capture.frames.split import claim_slot, end_stream
 from kafkascope.capture.resume.places import earliest
 from kafkascope.capture.resume.reread import RereadRanges
 from kafkascope.capture.resume.state import NOWHERE, Carried, CarriedPieces, CarriedSearch, Ints
@@ -75,25 +76,25 @@ class Framing:
 
 def is_followed(framer: Framer, number: int) -> bool:
     """Whether more of the connection would be read."""
-    places = framer._tables.place[2 * number : 2 * number + 2]
+    places = framer.state.tables.place[2 * number : 2 * number + 2]
     return (
         bool((places >= 0).any())
-        or number in framer._undecided
-        or any(stream in framer._searches for stream in (2 * number, 2 * number + 1))
+        or number in framer.state.undecided
+        or any(stream in framer.state.searches for stream in (2 * number, 2 * number + 1))
     )
 
 
 def stop_framing(framer: Framer, number: int) -> None:
     """Stops framing the connection, and drops the frames that it began."""
-    framer._tables = with_streams(framer._tables, 2 * number + 2)
-    tables = framer._tables
-    if number in framer._undecided:
-        framer._forget(number)
+    framer.state.tables = with_streams(framer.state.tables, 2 * number + 2)
+    tables = framer.state.tables
+    if number in framer.state.undecided:
+        framer.recognition.forget(number)
     for stream in (2 * number, 2 * number + 1):
-        search = framer._searches.pop(stream, None)
+        search = framer.state.searches.pop(stream, None)
         row = search.row if search is not None else int(tables.place[stream])
         if search is not None:
-            framer._drop(search)
+            framer.search.release(search)
         if row >= 0:
             free_chunks(tables.following, tables.counts, tables.state[row])
             begin_frame(tables.state[row])
@@ -102,7 +103,7 @@ def stop_framing(framer: Framer, number: int) -> None:
 
 
 def framing_of(framer: Framer, number: int, late: LateRows) -> Framing:
-    tables = framer._tables
+    tables = framer.state.tables
     if 2 * number >= len(tables.place):
         return Framing(
             UNKNOWN, (False, False), (FRESH, FRESH), ((), ()), (NOWHERE, NOWHERE), (None, None), None, (), None
@@ -113,7 +114,7 @@ def framing_of(framer: Framer, number: int, late: LateRows) -> Framing:
     for direction in (0, 1):
         stream = 2 * number + direction
         row = int(tables.place[stream])
-        search = framer._searches.get(stream)
+        search = framer.state.searches.get(stream)
         if search is not None:
             row = search.row
             framing[direction] = SEARCHED
@@ -133,7 +134,7 @@ def framing_of(framer: Framer, number: int, late: LateRows) -> Framing:
             places[direction] = earliest(late.get(stream), low, high, state[Partial.PACKET])
         states[direction] = tuple(state)
     known = min(int(tables.slots[slot, ConnSlot.ASKED]), REMEMBERED) if slot >= 0 else 0
-    undecided = framer._undecided.get(number)
+    undecided = framer.state.undecided.get(number)
     return Framing(
         starter=int(tables.starters[number]),
         opened=(bool(tables.opened[2 * number]), bool(tables.opened[2 * number + 1])),
@@ -154,7 +155,7 @@ def _searched(search: Search, late: npt.NDArray[np.int64] | None) -> CarriedSear
     first = min((packet for _, _, packet in run.marks), default=NOWHERE)
     if run.marks:
         first = earliest(late, run.offset, run.offset + len(run.data), first)
-    looked = run.looked_for_responses
+    looked = run.response_scan
     return CarriedSearch(
         offset=search.offset, first_ns=search.first_ns, packet=search.packet, time_ns=search.time,
         run_offset=run.offset, run_bytes=len(run.data), skipped=run.skipped, scanned=looked.scanned,
@@ -197,16 +198,16 @@ def _runs(pieces: CarriedPieces | None, direction: int, place: Place) -> list[tu
 
 def restore_framing(framer: Framer, carried: Carried, number: int, place: Place, ranges: RereadRanges) -> list[str]:
     """Restores the framing of a connection; descriptions of what could not be read again."""
-    framer._tables = with_streams(framer._tables, 2 * number + 2)
-    tables = framer._tables
+    framer.state.tables = with_streams(framer.state.tables, 2 * number + 2)
+    tables = framer.state.tables
     tables.starters[number] = carried.starter
     slot = -1
     if carried.slot is not None:
         assert carried.client is not None
-        slot = int(begin(tables, number, carried.client))
+        slot = int(claim_slot(tables, number, carried.client))
         if slot < 0:
-            framer._tables = tables = with_slots(tables)
-            slot = int(begin(tables, number, carried.client))
+            framer.state.tables = tables = with_slots(tables)
+            slot = int(claim_slot(tables, number, carried.client))
         tables.slots[slot, [ConnSlot.HANDSHAKE, ConnSlot.HANDSHAKE_ID, ConnSlot.ASKED]] = carried.slot
         if carried.asked:
             tables.asked[slot, : len(carried.asked)] = carried.asked
@@ -220,14 +221,14 @@ def restore_framing(framer: Framer, carried: Carried, number: int, place: Place,
                 end_stream(tables, at, row)
             tables.place[at] = stream.framing
             continue
-        framer._tables.state[row] = stream.state
-        framer._tables.state[row, Partial.PACKET] = place(stream.state[Partial.PACKET])
+        framer.state.tables.state[row] = stream.state
+        framer.state.tables.state[row, Partial.PACKET] = place(stream.state[Partial.PACKET])
         if stream.search is not None:
             tables.place[at] = PYTHON
             unread += _restore_search(framer, stream.search, at, row, place, ranges)
         elif stream.place != NOWHERE:
             unread += _collect(framer, at, row, ranges)
-            tables = framer._tables
+            tables = framer.state.tables
     if carried.pieces is not None:
         unread += _restore_undecided(framer, carried.pieces, number, place, ranges)
     return unread
@@ -235,20 +236,20 @@ def restore_framing(framer: Framer, carried: Carried, number: int, place: Place,
 
 def _collect(framer: Framer, stream: int, row: int, ranges: RereadRanges) -> list[str]:
     """Puts back the bytes of a frame whose rest is to come."""
-    state = framer._tables.state[row]
+    state = framer.state.tables.state[row]
     low, held = int(state[Partial.OFFSET]) + 4, held_of(state.tolist())
     data = ranges.take(stream, low, low + held)
     if data is not None:
-        counts = framer._tables.counts
+        counts = framer.state.tables.counts
         chunks = (held + CHUNK - 1) // CHUNK
         if chunks > counts[FrameCount.FREE_CHUNKS]:
             counts[FrameCount.WANT_CHUNKS] = chunks
-            larger = with_chunks(framer._tables)
+            larger = with_chunks(framer.state.tables)
             if larger is None:
                 state[Partial.DAMAGED] = 1
                 return []
-            framer._tables = larger
-        tables = framer._tables
+            framer.state.tables = larger
+        tables = framer.state.tables
         filled = int(state[Partial.FILLED])
         state[Partial.FILLED] = 0
         collect(tables.pool, tables.following, counts, state, np.frombuffer(bytearray(data), np.uint8), 0, held)
@@ -269,14 +270,14 @@ def _restore_search(
         ends = [mark[0] for mark in carried.marks[1:]] + [carried.run_bytes]
         for (start, time, packet), end in zip(carried.marks, ends, strict=False):
             run.add(data[start:end], time, place(packet))
-        looked = run.looked_for_responses
+        looked = run.response_scan
         looked.scanned, looked.candidates = carried.scanned, list(carried.candidates)
-        framer._kept += carried.run_bytes + PIECE_COST * len(carried.marks)
+        framer.state.kept_bytes += carried.run_bytes + PIECE_COST * len(carried.marks)
     packet = place(carried.packet)
-    search = framer._searches[stream] = Search(row, carried.offset, carried.first_ns, packet, run, carried.time_ns)
+    search = framer.state.searches[stream] = Search(row, carried.offset, carried.first_ns, packet, run, carried.time_ns)
     if carried.end:
         kind, offset, time, packet = carried.end
-        search.end = (kind, stream, offset, time, place(packet), 0, b"")
+        search.end = SinglePiece(kind, stream, offset, time, place(packet), 0, b"")
     return [] if data is not None else [f"{carried.run_bytes} bytes that are searched for a frame"]
 
 
@@ -293,6 +294,6 @@ def _restore_undecided(
         else:
             undecided.add(kind, direction, offset, data, length, time, place(packet))
     undecided._looked, undecided._named = carried.looked, list(carried.named)
-    framer._undecided[number] = undecided
-    framer._kept += CONNECTION_COST + undecided.size + PIECE_COST * undecided.count
+    framer.state.undecided[number] = undecided
+    framer.state.kept_bytes += CONNECTION_COST + undecided.size + PIECE_COST * undecided.count
     return [f"{lost} bytes of a connection that is not recognised yet"] if lost else []

@@ -137,7 +137,7 @@ class RereadRanges:
                 self.packets_read += len(packets.start)
                 segments = reader.feed(replace(packets, first=packets.first + first))
                 # Flows without ranges are not remembered.
-                flows.unused = np.arange(len(self._ends), len(flows.ends), dtype=np.int64)
+                reader.release(np.arange(len(self._ends), len(flows.ends), dtype=np.int64))
                 for layer in layers:
                     self._take_from(segments, layer, end)
                 if not any(range_.missing and range_.place < end for range_ in self._ranges()):

@@ -124,15 +124,15 @@ def _needed(steps: Steps, held: list[Frames]) -> Int64s:
     rows += [np.stack([frames.connection, frames.is_response, frames.offset]).astype(np.int64) for frames in held]
     for connection, response, offset in rows:
         np.minimum.at(needed, 2 * connection + (clients[connection] ^ response), offset)
-    tables = steps.framer._tables
+    tables = steps.framer.state.tables
     framed = np.flatnonzero(tables.place[: len(needed)] >= 0)
     state = tables.state[tables.place[framed]]
     needed[framed] = np.where(
         state[:, Partial.HAVE] > 0, np.minimum(needed[framed], state[:, Partial.OFFSET]), needed[framed]
     )
-    for stream, search in steps.framer._searches.items():
+    for stream, search in steps.framer.state.searches.items():
         needed[stream] = min(needed[stream], search.offset)
-    for number in steps.framer._undecided:
+    for number in steps.framer.state.undecided:
         needed[2 * number : 2 * number + 2] = 0
     return needed
 

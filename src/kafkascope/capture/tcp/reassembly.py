@@ -1,11 +1,11 @@
-"""TCP reassembly: `Segments` in, `Pieces` of streams in order and `Connection`s out; never raises on what the wire
-says.
+"""Reassembles TCP segments into connections and the bytes of their streams in order; never raises on what the wire
+contains.
 
-In-order segments are not copied: pieces point into the batch's own data. What came too early and still waits when a
-batch ends is kept in a spill of bounded size, and copied behind the data of the batch that delivers it.
+In-order segments aren't copied: pieces point into the batch's own data. Bytes that came too early and still wait when a
+batch ends are kept in a spill of bounded size, and copied after the data of the batch that delivers them.
 """
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +13,17 @@ import numpy as np
 import numpy.typing as npt
 
 from kafkascope.capture.base.checked import writable
-from kafkascope.capture.base.flow import Bytes, Connection, Flows, Pieces, Problem, Segments, plain
+from kafkascope.capture.base.flow import (
+    Bytes,
+    Connection,
+    Flows,
+    Int64s,
+    Pieces,
+    Problem,
+    ProtocolVerdict,
+    Segments,
+    plain,
+)
 from kafkascope.capture.tcp.reassembly_kernel import finish_streams, reassemble
 from kafkascope.capture.tcp.reorder import first_open
 from kafkascope.capture.tcp.spill import fresh_bytes, gather, keep_early, move_spill, spilled_bytes
@@ -35,7 +45,7 @@ from kafkascope.columnar.compiling.jit import jit
 from kafkascope.limits import MAX_CONNECTIONS, MAX_OTHER_CONNECTIONS, MAX_PROBLEMS, MAX_UNUSED_FLOWS
 
 ENDINGS = (None, "fin", "reset", "reused")
-# A retransmission comes this long after the end of its connection at the most: it must not found a new one.
+# A retransmission comes at most this long after the end of its connection: it must not start a new one.
 TRAILING_NS = 60_000_000_000
 _NO_DATA = np.empty(0, np.uint8)
 _NO_NUMBERS = np.empty(0, np.int64)
@@ -43,8 +53,8 @@ _NO_PIECES = Pieces(
     _NO_DATA, np.empty(0, np.uint8), np.empty(0, np.int32), _NO_NUMBERS, _NO_NUMBERS, _NO_NUMBERS, _NO_NUMBERS,
     _NO_NUMBERS,
 )  # fmt: skip
-# What Python is told of a connection: its number, these of its row, and of either stream these.
-_TOLD = np.array(
+# What a `Connection` takes from the tables: these columns of its row, and these of each of its streams.
+_CONNECTION_COLUMNS = np.array(
     [
         Conn.FLOW,
         Conn.FIRST_NS,
@@ -59,22 +69,23 @@ _TOLD = np.array(
         Conn.IS_NEW,
     ]
 )
-_TOLD_OF_STREAM = np.array([Stream.INITIAL, Stream.SEEN_BYTES, Stream.GAP_BYTES])
+_STREAM_COLUMNS = np.array([Stream.INITIAL, Stream.SEEN_BYTES, Stream.GAP_BYTES])
 
 
 class Reassembler:
     """Feed it batches in the order of the recording. `connections` holds the connections met so far, by number, and is
     up to date after each batch. Once there are many, new ones take the numbers of others: of those without Kafka, so
-    `protocol` must be set before the next batch, and of those that were `retire`d, which `take_gone` returns once."""
+    verdicts must be applied before the next batch, and of those that were `retire`d, which `take_gone` returns once."""
 
     def __init__(self, flows: Flows) -> None:
         self.connections: list[Connection] = []
         self._flows = flows
         self._tables = make_tables(MAX_OTHER_CONNECTIONS)
-        self._told = {StreamCount.STRAYS: 0, StreamCount.AFTER_FIN_BYTES: 0, StreamCount.REFUSED: 0}
-        self._told_forgotten = 0
+        self._reported = {StreamCount.STRAYS: 0, StreamCount.AFTER_FIN_BYTES: 0, StreamCount.REFUSED: 0}
+        self._reported_forgotten = 0
         self._gone: list[Connection] = []
-        self._touched = _NO_NUMBERS
+        self._touched = _NO_NUMBERS  # connections that the last batch had segments of
+        self._released_flows = _NO_NUMBERS
 
     @property
     def forgotten(self) -> dict[str, tuple[int, int]]:
@@ -82,36 +93,56 @@ class Reassembler:
         rows = zip((*PROTOCOLS, PROTOCOLS[KAFKA]), self._tables.forgotten.tolist(), strict=True)
         return {protocol: (count, size) for protocol, (count, size) in rows if count}
 
-    def retire(self, is_done: Callable[[int], npt.NDArray[np.bool_]]) -> None:
-        """Lets connections go that have ended, where there are many, so that open ones are all that counts.
-        `is_done` says of the first so many that nothing waits for them in later steps. Those of the last batch stay:
-        their frames are not paired yet."""
-        last = self._touched
-        self._learn_protocols()
-        count, others, most = self._tables.counts[
-            [StreamCount.CONNECTIONS, StreamCount.OTHERS, StreamCount.MOST_OTHERS]
-        ].tolist()
-        if count < most:
+    def apply_verdicts(self, verdicts: Sequence[ProtocolVerdict]) -> None:
+        """Sets the protocols that framing recognized: connections without Kafka are forgotten first."""
+        if not verdicts:
             return
+        latest = {verdict.connection: verdict for verdict in verdicts}
+        for number, protocol, client in latest.values():
+            connection = self.connections[number]
+            connection.protocol = protocol
+            if client is not None:
+                connection.client = client
+        numbers = list(latest)
+        rows = self._tables.connections
+        before = rows[numbers, Conn.PROTOCOL]
+        protocols = np.array([PROTOCOLS.index(verdict.protocol) for verdict in latest.values()], np.int64)
+        rows[numbers, Conn.PROTOCOL] = protocols
+        self._tables.counts[StreamCount.OTHERS] -= int((protocols == KAFKA).sum() - (before == KAFKA).sum())
+
+    @property
+    def is_crowded(self) -> bool:
+        """Whether there are so many connections that those that ended should be retired."""
+        return bool(self._tables.counts[StreamCount.CONNECTIONS] >= self._tables.counts[StreamCount.MOST_OTHERS])
+
+    def retire(self, is_done: npt.NDArray[np.bool_]) -> None:
+        """Retires Kafka connections that ended, so that only open ones take room. `is_done` has an entry for each of
+        `connections`: no later step waits for more of it. Connections of the last batch stay: their frames aren't
+        paired yet."""
+        count, others = self._tables.counts[[StreamCount.CONNECTIONS, StreamCount.OTHERS]].tolist()
         rows = self._tables.connections[:count]
         streams = self._tables.streams[: 2 * count].reshape(count, 2, -1)
-        over = (rows[:, Conn.PROTOCOL] == KAFKA) & is_done(count)
-        over &= ((streams[:, :, Stream.CLOSED] == 1) & (streams[:, :, Stream.HELD_COUNT] == 0)).all(axis=1)
-        over[last] = False
-        going = over & (rows[:, Conn.LAST_NS] < rows[:, Conn.LAST_NS].max() - TRAILING_NS)
-        if count - others - int(going.sum()) > MAX_CONNECTIONS // 2:
+        ended = (rows[:, Conn.PROTOCOL] == KAFKA) & is_done
+        ended &= ((streams[:, :, Stream.CLOSED] == 1) & (streams[:, :, Stream.HELD_COUNT] == 0)).all(axis=1)
+        ended[self._touched] = False
+        retired = ended & (rows[:, Conn.LAST_NS] < rows[:, Conn.LAST_NS].max() - TRAILING_NS)
+        if count - others - int(retired.sum()) > MAX_CONNECTIONS // 2:
             # So many that a late retransmission is the smaller evil.
-            going = over
-        rows[going, Conn.PROTOCOL] = RETIRED
-        self._tables.counts[StreamCount.OTHERS] += int(going.sum())
+            retired = ended
+        rows[retired, Conn.PROTOCOL] = RETIRED
+        self._tables.counts[StreamCount.OTHERS] += int(retired.sum())
 
     def take_gone(self) -> list[Connection]:
         """Retired connections whose numbers others have now."""
         gone, self._gone = self._gone, []
         return gone
 
+    def take_released_flows(self) -> Int64s:
+        """Numbers of flows without a connection, once there are many of them: new flows may have these numbers."""
+        released, self._released_flows = self._released_flows, _NO_NUMBERS
+        return released
+
     def feed(self, segments: Segments) -> Pieces:
-        self._learn_protocols()
         segment = _columns(segments)
         flows = int(segment.flow.max()) + 1 if len(segment.flow) else 0
         self._tables = grown(self._tables, flows)
@@ -123,29 +154,17 @@ class Reassembler:
             output = _wider(output, int(self._tables.counts[StreamCount.WANT_ROWS]))
             at = reassemble(self._tables, output, data, segment, at)
         pieces = self._pieces(data, output)
-        self._free_flows()
+        self._release_flows()
         return pieces
 
-    def _learn_protocols(self) -> None:
-        """What was found in the connections of the last batch."""
-        if not len(self._touched):
-            return
-        rows = self._tables.connections
-        known = rows[self._touched, Conn.PROTOCOL]
-        found = np.array([PROTOCOLS.index(self.connections[n].protocol) for n in self._touched.tolist()], np.int64)
-        rows[self._touched, Conn.PROTOCOL] = found
-        self._tables.counts[StreamCount.OTHERS] -= int((found == KAFKA).sum() - (known == KAFKA).sum())
-        self._touched = self._touched[:0]
-
-    def _free_flows(self) -> None:
-        """Once there are many flows of no connection their numbers may be used again."""
-        known = len(self._flows.ends)
-        if known > MAX_UNUSED_FLOWS:
-            unused = np.flatnonzero(self._tables.current[:known] < 0)
-            self._flows.unused = unused if len(unused) > MAX_UNUSED_FLOWS else unused[:0]
+    def _release_flows(self) -> None:
+        flows = len(self._flows.ends)
+        if flows > MAX_UNUSED_FLOWS:
+            unused = np.flatnonzero(self._tables.current[:flows] < 0)
+            self._released_flows = unused if len(unused) > MAX_UNUSED_FLOWS else _NO_NUMBERS
 
     def finish(self) -> Pieces:
-        """The recording ends: what waits for missing bytes is delivered behind gaps."""
+        """The recording ends: bytes that wait for missing ones are delivered after gaps."""
         streams = 2 * int(self._tables.counts[StreamCount.CONNECTIONS])
         at = int(first_open(self._tables.streams, 0, streams))
         if at == streams:
@@ -196,16 +215,16 @@ class Reassembler:
             count[StreamCount.SPILL_USED] = 0
 
     def _update(self) -> None:
-        """Brings the `Connection`s up to what the tables say."""
+        """Brings the `Connection`s up to date with the tables."""
         tables = self._tables
-        dirty = tables.dirty[: tables.counts[StreamCount.DIRTIES]].copy()
+        self._touched = dirty = tables.dirty[: tables.counts[StreamCount.DIRTIES]].copy()
         if not len(dirty):
             return
         dirty.sort()
         tables.counts[StreamCount.DIRTIES] = 0
-        self._touched = np.concatenate([self._touched, dirty])
-        rows = np.empty((len(dirty), 1 + len(_TOLD) + 2 * len(_TOLD_OF_STREAM)), np.int64)
-        _tell(tables.connections, tables.streams, dirty, _TOLD, _TOLD_OF_STREAM, rows)
+        self._unretire(dirty)
+        rows = np.empty((len(dirty), 1 + len(_CONNECTION_COLUMNS) + 2 * len(_STREAM_COLUMNS)), np.int64)
+        _copy_columns(tables.connections, tables.streams, dirty, _CONNECTION_COLUMNS, _STREAM_COLUMNS, rows)
         connections, ends = self.connections, self._flows.ends
         for (
             number, flow, first_ns, last_ns, opened, opener, ended, closed_ns, conflicts, retransmitted, duplicated,
@@ -215,7 +234,7 @@ class Reassembler:
             if number == len(connections) or is_new:
                 if number < len(connections) and connections[number].protocol == PROTOCOLS[KAFKA]:
                     self._gone.append(connections[number])
-                # In their order: there are very many, and names take as long again.
+                # By position: there are very many, and keyword arguments take twice as long.
                 connection = Connection(
                     number, flow, ends[flow], first_ns, last_ns, sequence, opened > 0, ENDINGS[ended],
                     closed_ns if closed_ns >= 0 else None, None, PROTOCOLS[0], [seen, other_seen], [gaps, other_gaps],
@@ -233,6 +252,13 @@ class Reassembler:
             connection.retransmitted_bytes = retransmitted
             connection.duplicated_bytes = duplicated
 
+    def _unretire(self, touched: Int64s) -> None:
+        """A retired connection that has another segment stays a Kafka connection."""
+        protocols = self._tables.connections[touched, Conn.PROTOCOL]
+        retired = touched[protocols == RETIRED]
+        self._tables.connections[retired, Conn.PROTOCOL] = KAFKA
+        self._tables.counts[StreamCount.OTHERS] -= len(retired)
+
     def _problems(self, output: Output) -> tuple[Problem, ...]:
         count = self._tables.counts.tolist()
         conflicts = output.conflicts[: count[StreamCount.CONFLICT_ROWS]]
@@ -248,8 +274,8 @@ class Reassembler:
         ]
         if len(conflicts) > MAX_PROBLEMS:
             problems[-1] = replace(problems[-1], more=len(conflicts) - MAX_PROBLEMS)
-        new = {what: count[what] - told for what, told in self._told.items()}
-        self._told = {what: count[what] for what in self._told}
+        new = {column: count[column] - reported for column, reported in self._reported.items()}
+        self._reported = {column: count[column] for column in self._reported}
         if new[StreamCount.STRAYS]:
             problems.append(
                 Problem("stray", f"{new[StreamCount.STRAYS]} segments fit no connection of their flow", -1, -1, 0)
@@ -262,11 +288,11 @@ class Reassembler:
             text = f"more than {MAX_CONNECTIONS} connections at once; {refused} segments of others are left out"
             problems.append(Problem("too_many_connections", text, -1, -1, 0))
         forgotten = sum(self._tables.forgotten[:RETIRED, 0].tolist())
-        if forgotten > self._told_forgotten:
-            new_ones = forgotten - self._told_forgotten
-            said = f"more than {MAX_OTHER_CONNECTIONS} connections without Kafka; {new_ones} of them are forgotten"
-            problems.append(Problem("forgotten", said, -1, -1, 0))
-            self._told_forgotten = forgotten
+        if forgotten > self._reported_forgotten:
+            new_ones = forgotten - self._reported_forgotten
+            detail = f"more than {MAX_OTHER_CONNECTIONS} connections without Kafka; {new_ones} of them are forgotten"
+            problems.append(Problem("forgotten", detail, -1, -1, 0))
+            self._reported_forgotten = forgotten
         return tuple(problems)
 
 
@@ -275,17 +301,17 @@ def _place(stream: int) -> str:
 
 
 @jit
-def _tell(connections: Any, streams: Any, numbers: Any, told: Any, told_of_stream: Any, rows: Any) -> None:
-    """One row a connection, which is not touched any more then."""
+def _copy_columns(connections: Any, streams: Any, numbers: Any, columns: Any, stream_columns: Any, rows: Any) -> None:
+    """Fills one row per connection, which isn't dirty any more then: its number, its columns, those of its streams."""
     for index in range(len(numbers)):
         number = numbers[index]
         rows[index, 0] = number
         at = 1
-        for column in told:
+        for column in columns:
             rows[index, at] = connections[number, column]
             at += 1
         for stream in range(2 * number, 2 * number + 2):
-            for column in told_of_stream:
+            for column in stream_columns:
                 rows[index, at] = streams[stream, column]
                 at += 1
         connections[number, Conn.DIRTY] = 0

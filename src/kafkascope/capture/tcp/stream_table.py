@@ -28,7 +28,7 @@ class Conn(IntEnum):
     PREVIOUS = 10  # the connection that had the flow before, -1 for none
     DIRTY = 11  # changed since Python last read it
     RESET_SEEN = 12
-    PROTOCOL = 13  # what it speaks, a number of `PROTOCOLS`
+    PROTOCOL = 13  # its place in `PROTOCOLS`, or RETIRED
     IS_NEW = 14  # 1: it took the number of another since Python last read it
     CLOSED_NS = 15  # time of its first FIN or RST, -1 before
 

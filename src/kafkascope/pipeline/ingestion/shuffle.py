@@ -12,14 +12,14 @@ import numpy as np
 import pyarrow as pa
 
 from kafkascope.capture.base.checked import writable
-from kafkascope.capture.base.flow import Endpoints, Flows, Packets, Problem, Segments
+from kafkascope.capture.base.flow import Endpoints, Flows, Int64s, Packets, Problem, Segments
 from kafkascope.capture.base.memory_view import NO_BYTES, Content
+from kafkascope.capture.driver import Capture
 from kafkascope.capture.exchanges.account import Account
 from kafkascope.capture.exchanges.exchanges import Ends, ExchangeBatch, Recordings
 from kafkascope.capture.exchanges.file_tally import FileTallies, FileTally
 from kafkascope.capture.files.packets import CHUNK_BYTES, read_packets
 from kafkascope.capture.net.segments import SegmentReader
-from kafkascope.capture.reader import Capture
 from kafkascope.capture.resume.reread import after
 from kafkascope.capture.resume.run import Part
 from kafkascope.capture.resume.state import Carried
@@ -89,7 +89,7 @@ def segment_rows(
                 yield _rows(segments, names, file, chunk)
             if len(flows.ends) > MAX_UNUSED_FLOWS:
                 # What is packed has its names: all numbers are free again.
-                flows.unused = np.arange(len(flows.ends))
+                reader.release(np.arange(len(flows.ends)))
                 names.forget()
         account.add_problems(reader.finish().problems)
     except InputError as error:
@@ -286,6 +286,7 @@ class SegmentsReading:
                 for rows in stream:
                     segments = self._segments(rows, capture.flows, base + (file << _FILE_BITS))
                     yield from capture.feed_segments(segments, int(segments.packet[0]))
+                    self._release(capture.take_released_flows(), capture.flows)
 
     def _add_note(self, file: int, text: str) -> None:
         packets, first, last, counts, shown, why, broken = json.loads(text)
@@ -312,7 +313,6 @@ class SegmentsReading:
             self.account.problem_bytes[kind] += lost - sum(problem.lost_bytes for problem in of_kind)
 
     def _segments(self, rows: pa.RecordBatch, flows: Flows, base: int) -> Segments:
-        self._take_back(flows)
         names = rows.column("flow")
         numbers = np.array([self._number(name, flows) for name in names.dictionary.to_pylist()], np.int32)
         payload = rows.column("payload")
@@ -332,11 +332,10 @@ class SegmentsReading:
             acknowledgement=_column(rows.column("acknowledgement")),
         )
 
-    def _take_back(self, flows: Flows) -> None:
-        """Numbers of flows that reassembly has no use for go to others."""
-        if len(flows.unused):
-            self._free = flows.unused.tolist()
-            flows.unused = flows.unused[:0]
+    def _release(self, numbers: Int64s, flows: Flows) -> None:
+        """Flow numbers that no connection uses any more go to other flows."""
+        if len(numbers):
+            self._free = numbers.tolist()
             for number in self._free:
                 name = _name(flows.ends[number])
                 if self._numbers.get(name) == number:

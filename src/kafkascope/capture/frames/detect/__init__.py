@@ -1,1 +1,1 @@
-"""What a connection speaks, and where its next frame begins."""
+"""Decides which protocol a connection has, and where its next frame begins."""

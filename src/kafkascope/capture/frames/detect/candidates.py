@@ -1,5 +1,6 @@
-"""Where in a buffer a Kafka frame may begin: bytes in, candidate places out, judged by header alone. One pass, one
-comparison a byte nearly everywhere; what decodes is for others to say."""
+"""Lists the places in a buffer where a Kafka frame may begin, judged by its header alone.
+
+One pass, with one comparison per byte nearly everywhere; whether a frame decodes there is for `resync` to check."""
 
 from functools import cache
 from typing import Any
@@ -22,13 +23,13 @@ from kafkascope.schema.catalog import apis
 # Length, key, version, correlation id and the client id's length; length and correlation id.
 REQUEST_HEAD = 14
 RESPONSE_HEAD = 8
-# Found in one call; of those that still may be frames so many are kept.
+# Most places that one call lists; of those that may still be frames so many are kept.
 MOST_CANDIDATES = 256
 
 
 @cache
 def known_versions() -> npt.NDArray[np.int64]:
-    """API key to the versions that the catalog has, a bit each."""
+    """API key to the versions that the catalog has, one bit per version."""
     bits = np.zeros(MOST_KEYS, np.int64)
     for key in apis():
         bits[key] = sum(1 << version for version in range(63) if is_known(key, version))
@@ -36,23 +37,23 @@ def known_versions() -> npt.NDArray[np.int64]:
 
 
 def request_candidates(buffer: bytearray, start: int) -> tuple[list[int], int]:
-    """From `start` on, and how far that was: to the buffer's end, or to where there are too many."""
+    """(places from `start` on, where to go on): the end of the buffer, or where there were too many places."""
     if len(buffer) - start < REQUEST_HEAD:
         return [], start
-    found = np.empty(MOST_CANDIDATES, np.int64)
+    places = np.empty(MOST_CANDIDATES, np.int64)
     view = np.frombuffer(buffer, np.uint8)
-    count, stop = _requests(view, start, known_versions(), found)
-    return found[:count].tolist(), int(stop)
+    count, stop = _requests(view, start, known_versions(), places)
+    return places[:count].tolist(), int(stop)
 
 
 def response_candidates(buffer: bytearray, start: int, correlation_ids: npt.NDArray[np.int64]) -> tuple[list[int], int]:
-    """The same of answers to requests with these ids, which are sorted."""
+    """The same for responses to requests with these ids, which are sorted."""
     if len(buffer) - start < RESPONSE_HEAD or not len(correlation_ids):
         return [], start
-    found = np.empty(MOST_CANDIDATES, np.int64)
+    places = np.empty(MOST_CANDIDATES, np.int64)
     view = np.frombuffer(buffer, np.uint8)
-    count, stop = _responses(view, start, correlation_ids, found)
-    return found[:count].tolist(), int(stop)
+    count, stop = _responses(view, start, correlation_ids, places)
+    return places[:count].tolist(), int(stop)
 
 
 @jit
@@ -66,11 +67,11 @@ def word(data: Any, at: int) -> Number:
 
 
 @jit
-def _requests(data: Any, start: Number, known: Any, found: Any) -> Number:
+def _requests(data: Any, start: Number, known: Any, places: Any) -> Number:
     count = 0
     stop = max(start, len(data) - REQUEST_HEAD + 1)
     for at in range(start, stop):
-        # Nearly every place ends here: no length, or no API key below 256.
+        # Nearly every place is rejected here: not a length, or not an API key below 256.
         if data[at] > MAX_FRAME_BYTES >> 24 or data[at + 4] != 0 or data[at + 6] != 0:
             continue
         length = word(data, at)
@@ -93,15 +94,15 @@ def _requests(data: Any, start: Number, known: Any, found: Any) -> Number:
                     break
             if not plain:
                 continue
-        found[count] = at
+        places[count] = at
         count += 1
-        if count == len(found):
+        if count == len(places):
             return count, at + 1
     return count, stop
 
 
 @jit
-def _responses(data: Any, start: Number, correlation_ids: Any, found: Any) -> Number:
+def _responses(data: Any, start: Number, correlation_ids: Any, places: Any) -> Number:
     count = 0
     least = correlation_ids[0]
     most = correlation_ids[-1]
@@ -118,8 +119,8 @@ def _responses(data: Any, start: Number, correlation_ids: Any, found: Any) -> Nu
         place = np.searchsorted(correlation_ids, identity)
         if correlation_ids[place] != identity:
             continue
-        found[count] = at
+        places[count] = at
         count += 1
-        if count == len(found):
+        if count == len(places):
             return count, at + 1
     return count, stop

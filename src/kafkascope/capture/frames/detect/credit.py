@@ -1,26 +1,27 @@
-"""How much looking a recording pays for: its bytes earn credit, and each look at bytes that nobody can split yet spends
-some. Without credit a look waits for more bytes, so that all looks together stay linear in the recording."""
+"""Bounds the work of recognizing and resynchronizing streams: bytes of the recording earn credit, and each look at
+bytes that can't be split yet spends some. Without credit a look waits for more bytes, so that all looks together stay
+linear in the recording."""
 
-# What is earned: a packet around a piece has 54 bytes of headers at least, and 16 in the file.
+# A packet around a piece has at least 54 bytes of headers, and 16 in the file.
 PIECE_EARNS = 32
-BYTES_EARN = 2  # one for so many
-# What there is at first, and what is saved at the most. A recording that loses packets spends a few thousand on each
+BYTES_EARN = 2  # so many bytes earn one
+# The credit at the start, and the most that is saved. A recording that loses packets spends a few thousand on each
 # loss, and its bytes earn that again.
 FIRST_CREDIT = 1 << 20
 MOST_CREDIT = 1 << 24
 
-# What the last looks at a stream may go into debt: after them nothing is looked at any more.
+# The debt that the last looks at a stream may leave: no look follows them.
 RESERVE = 1 << 20
 
-# What is spent, in tenths of a microsecond, roughly: on a look, a place that is looked at, a chain from there, a
-# frame by the quick decoder and by the careful one, and on what is read again from a frame on. Bytes for one more step.
+# Costs, in tenths of a microsecond, roughly: of a look, a candidate, a chain from there, a frame by the quick decoder
+# and by the careful one, and of reading again from a frame on. Then the bytes that cost one step more.
 LOOK, CANDIDATE, CHAIN, QUICK, CAREFUL, READ_AGAIN = 96, 12, 40, 64, 640, 400
 SCAN_BYTES, QUICK_BYTES, CAREFUL_BYTES = 256, 16, 4
 
 
 class Credit:
-    """`spent` is all that was ever spent: never more than was earned with FIRST_CREDIT and RESERVE, but for the step
-    that was the last."""
+    """`spent` is all that was ever spent: never more than was earned with FIRST_CREDIT and RESERVE, but for the last
+    step."""
 
     __slots__ = ("_floor", "left", "spent")
 
@@ -37,7 +38,7 @@ class Credit:
         self.spent += steps
 
     def may_look(self, *, final: bool) -> bool:
-        """Whether a look can begin."""
+        """Whether a look may begin; the `final` one may use the reserve."""
         self._floor = -RESERVE if final else 0
         return not self.is_spent
 

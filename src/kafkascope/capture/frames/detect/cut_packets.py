@@ -1,5 +1,5 @@
-"""Frames whose first bytes alone were recorded, as a snap length leaves them: reads their headers. A length tells where
-the next frame begins, whether its bytes are there or not."""
+"""Reads the headers of frames that were recorded in part, as a snap length leaves them. A length tells where the next
+frame begins, whether its bytes were recorded or not."""
 
 from collections.abc import Container, Iterator, Sequence
 from itertools import pairwise
@@ -19,12 +19,12 @@ from kafkascope.capture.frames.detect.grade import (
     is_known,
     is_tagged,
 )
-from kafkascope.capture.frames.detect.resync import Asked, Run, cost
+from kafkascope.capture.frames.detect.resync import RequestsById, Run, cost
 from kafkascope.limits import MAX_FRAME_BYTES
 
 # Linked headers that must agree without a client id, and without a response; otherwise two are enough.
 NAMELESS_HEADS, UNANSWERED_HEADS = 4, 3
-# How far apart the correlation ids of neighbours are.
+# The most that the correlation ids of neighbours differ.
 NEAR = 64
 _REQUEST, _RESPONSE, _SIZE = Struct(">ihhi"), Struct(">ii"), Struct(">h")
 # A header with the longest client id.
@@ -34,8 +34,8 @@ DELETE = 0x7F
 
 
 class Head(NamedTuple):
-    """The header of a request, counted from its length prefix. `client_id` is as much as there is of its `client_size`
-    bytes, None where it is null or not there at all."""
+    """The header of a request, counted from its length prefix. `client_id` has as many of its `client_size` bytes as
+    were recorded, None if it is null or wasn't recorded."""
 
     end: int
     api_key: int
@@ -47,7 +47,7 @@ class Head(NamedTuple):
 
 
 def sound_head(data: Buffer) -> Head | None:
-    """Of a request that begins here, whatever its API: numbers that Kafka can have, and a client id that prints."""
+    """The header of a request that begins here, whatever its API: its numbers are possible, its client id prints."""
     if len(data) < _REQUEST.size:
         return None
     length, key, version, identity = _REQUEST.unpack_from(data)
@@ -68,7 +68,7 @@ def sound_head(data: Buffer) -> Head | None:
 
 
 def request_head(data: Buffer) -> Head | None:
-    """The same of an API and version that the catalog has, and a length that such a request can have."""
+    """The same for an API and version of the catalog, with a length that such a request can have."""
     head = sound_head(data)
     if head is None or not fits(head.api_key, head.version, head.end - 14 - head.client_size, response=False):
         return None
@@ -76,37 +76,36 @@ def request_head(data: Buffer) -> Head | None:
     return None if is_tagged(head.api_key, head.version) and bytes(tags) not in (b"", b"\0") else head
 
 
-def is_response_head(data: Buffer, asked: Asked) -> bool:
+def is_response_head(data: Buffer, requests: RequestsById) -> bool:
     """Whether a response to one of these requests may begin here."""
     if len(data) < _RESPONSE.size:
         return False
     length, identity = _RESPONSE.unpack_from(data)
-    if not SMALLEST_RESPONSE <= length <= MAX_FRAME_BYTES or identity not in asked:
+    if not SMALLEST_RESPONSE <= length <= MAX_FRAME_BYTES or identity not in requests:
         return False
-    return not is_known(*asked[identity]) or fits(*asked[identity], length - SMALLEST_RESPONSE, response=True)
+    return not is_known(*requests[identity]) or fits(*requests[identity], length - SMALLEST_RESPONSE, response=True)
 
 
-def begins_frame(data: Buffer, asked: Asked, cut: int, *, response: bool) -> bool:
-    """Whether a stream of a Kafka connection can go on with these bytes, which nobody could decode: they are the first
-    of a packet that was `cut` by so many bytes, and the frame goes to its end at least, or the catalog has no such
-    message."""
+def begins_frame(data: Buffer, requests: RequestsById, cut: int, *, response: bool) -> bool:
+    """Whether these bytes, which don't decode, can begin a frame of a Kafka connection: they are the first of a packet
+    that was `cut` by so many bytes, and the frame reaches at least to its end, or the catalog has no such message."""
     if response:
-        if not is_response_head(data, asked):
+        if not is_response_head(data, requests):
             return False
         length, identity = _RESPONSE.unpack_from(data)
         if not cut:
-            return bool(4 + length <= len(data)) and not is_known(*asked[identity])
+            return bool(4 + length <= len(data)) and not is_known(*requests[identity])
         return bool(4 + length >= len(data) + cut)
     head = request_head(data) if cut else None
     if head is None or head.end < len(data) + cut or not (head.client_id or head.null):
         return False
-    return not asked or any(abs(head.correlation_id - identity) <= NEAR for identity in asked)
+    return not requests or any(abs(head.correlation_id - identity) <= NEAR for identity in requests)
 
 
 def linked(runs: Sequence[Run], credit: Credit) -> Iterator[list[Head]]:
-    """Headers of requests, each exactly where the length of the one before it says, also beyond bytes that are
-    missing; those that are all there decode as well. After a header that is missing the next run begins anew: it is a
-    packet that begins there. As far as there is credit."""
+    """Chains of request headers, each exactly where the length of the one before says, also after missing bytes;
+    requests that are complete decode as well. After a header that is missing the next run begins a new chain: a packet
+    begins there. As far as there is credit."""
     chain: list[Head] = []
     expected = -1
     for run in runs:
@@ -142,19 +141,19 @@ def _head_at(run: Run, at: int, credit: Credit) -> Head | None:
 
 
 def is_cut_kafka(requests: Sequence[Run], responses: Sequence[Run], bounds: Container[int], credit: Credit) -> bool:
-    """Whether runs between missing bytes are Kafka's. `bounds` are the offsets at which pieces of the responses begin
-    and end: a frame that ends at one is no chance. Where the other side says something, it has to be a response."""
-    told: dict[int, int] = {}
+    """Whether runs between missing bytes are Kafka. `bounds` are the offsets at which pieces of the responses begin and
+    end: a frame that ends at one isn't chance. If the other side sent bytes, they have to be responses."""
+    sizes: dict[int, int] = {}  # correlation id to the size of a response's body
     for run in responses:
         if len(run.data) >= _RESPONSE.size:
             length, identity = _RESPONSE.unpack_from(run.data)
             if length >= SMALLEST_RESPONSE and run.offset + 4 + length in bounds:
-                told[identity] = length - SMALLEST_RESPONSE
-    lowest, highest = min(told, default=0), max(told, default=0)
+                sizes[identity] = length - SMALLEST_RESPONSE
+    lowest, highest = min(sizes, default=0), max(sizes, default=0)
     for chain in linked(requests, credit):
         first, last = chain[0].correlation_id, chain[-1].correlation_id
         # Responses to requests that were not recorded have correlation ids that are not far.
-        if not _agree(chain) or (told and not first - NEAR <= lowest <= highest <= last + NEAR):
+        if not _agree(chain) or (sizes and not first - NEAR <= lowest <= highest <= last + NEAR):
             continue
         several = len(chain) >= (NAMELESS_HEADS if chain[0].null else 2)
         if not responses and several and len(chain) >= UNANSWERED_HEADS:
@@ -163,17 +162,17 @@ def is_cut_kafka(requests: Sequence[Run], responses: Sequence[Run], bounds: Cont
             head.correlation_id
             for head in chain
             if (head.client_id or head.null)
-            and head.correlation_id in told
-            and fits(head.api_key, head.version, told[head.correlation_id], response=True)
+            and head.correlation_id in sizes
+            and fits(head.api_key, head.version, sizes[head.correlation_id], response=True)
         }
-        # Zeros are found in many protocols where Kafka has its numbers.
+        # Many protocols have zeros where Kafka has its numbers.
         if len(answered) > 1 or (answered and (several or any(chain[0][1:4]))):
             return True
     return False
 
 
 def _agree(chain: Sequence[Head]) -> bool:
-    """Of neighbours names are the same, as far as they are there, and correlation ids go up."""
+    """Whether neighbours have the same client id, as far as it was recorded, and ascending correlation ids."""
     for before, after in pairwise(chain):
         if not 0 < after.correlation_id - before.correlation_id <= NEAR or before.null != after.null:
             return False

@@ -1,6 +1,7 @@
-"""A connection of which nobody knows yet what it speaks: its pieces in, a verdict out. Kafka is what several frames, or
-a request and its response, agree on, or one request that nothing contradicts until the connection ends; its pieces are
-kept until then, to be read again as Kafka."""
+"""Decides whether a connection is Kafka or another protocol, from its pieces so far.
+
+Kafka is what several frames, or a request and its response, agree on, or one request that nothing contradicts until the
+connection ends. The pieces are kept until then, to be read again as Kafka."""
 
 from collections.abc import Iterator
 from itertools import chain
@@ -22,18 +23,18 @@ from kafkascope.capture.frames.detect.grade import (
     other_protocol,
 )
 from kafkascope.capture.frames.detect.pieces import TOO_LITTLE, Broken, Entry, is_due, looked_at
-from kafkascope.capture.frames.detect.resync import LONGEST_CHAIN, Asked, Chain, Parts, Run, cost
+from kafkascope.capture.frames.detect.resync import LONGEST_CHAIN, Chain, PieceGroup, RequestsById, Run, cost
 from kafkascope.limits import MAX_FRAME_BYTES, MAX_UNDECIDED_BYTES, MAX_UNDECIDED_PIECES
 
-# Frames without a client id that must agree where no answer is to be seen: a name is better proof than numbers. Their
+# Frames without a client id that must agree if no response was recorded: a name is better proof than numbers. Their
 # correlation ids differ; twenty zero bytes decode as a Produce request.
 NAMELESS_FRAMES = 4
 # The shortest name, and body, of a request that is believed without a second one and without a response; without a name
-# so many letters in its body. Names of two letters and bodies of zeros are found in many protocols.
+# it needs so many letters in its body. Names of two letters and bodies of zeros occur in many protocols.
 LONE_NAME, LONE_BODY, LONE_LETTERS = 3, 4, 4
 # A load balancer puts the client's address in front, as a line or in binary (PROXY protocol, versions 1 and 2).
 PROXY_HEADERS = (b"PROXY ", b"\r\n\r\n\0\r\nQUIT\n")
-# Bytes that another protocol is named by.
+# Bytes that show another protocol.
 NAMED_BY = 16
 ASCII = 128
 
@@ -46,8 +47,8 @@ class Verdict(NamedTuple):
 
 
 class Undecided:
-    """`client` is the direction that requests can come from, None where it may be either; `hinted` that one header is
-    enough; `opened` says of each direction that its start is there. `earlier` are the runs before missing bytes;
+    """`client` is the direction that requests can come from, None if it may be either; `hinted` that one header is
+    enough; `opened` whether the start of each direction was recorded. `earlier` are the runs before missing bytes;
     `count` are the pieces."""
 
     __slots__ = (
@@ -79,11 +80,11 @@ class Undecided:
         length: int,
         time: int,
         packet: int,
-        parts: Parts | None = None,
+        group: PieceGroup | None = None,
     ) -> None:
         run = self.runs[direction]
         start = 0
-        self.count += 1 if parts is None else len(parts.lengths)
+        self.count += 1 if group is None else len(group.lengths)
         if kind == PieceKind.BYTES:
             if run is None:
                 if data.startswith(PROXY_HEADERS):
@@ -91,14 +92,14 @@ class Undecided:
                 run = Run(offset, aligned=self.opened[direction] and offset == 0)
                 self.runs[direction] = run
             start = len(run.data)
-            run.add(data, time, packet, parts)
+            run.add(data, time, packet, group)
             self.size += length
         elif kind == PieceKind.GAP:
             self._break(direction)
             self.runs[direction] = run = Run(offset + length, aligned=False)
         elif kind in (PieceKind.CLOSE, PieceKind.RESET):
             self.ended[direction] = True
-        self.entries.append(Entry(kind, direction, offset, run, start, length, time, packet, parts))
+        self.entries.append(Entry(kind, direction, offset, run, start, length, time, packet, group))
 
     def _break(self, direction: int) -> None:
         run = self.runs[direction]
@@ -106,15 +107,15 @@ class Undecided:
             self.earlier[direction].append(run)
             self._headed[direction] |= _begins_with_head(run)
 
-    def add_parts(self, direction: int, offset: int, data: bytes, parts: Parts) -> None:
-        """Bytes and gaps in turn that `may_join`."""
+    def add_group(self, direction: int, offset: int, data: bytes, group: PieceGroup) -> None:
+        """Adds bytes and gaps in turn that `may_join`."""
         self._looked, self._looked_pieces = looked_at(
-            parts.kinds, parts.lengths, self.size, self.count, self._looked, self._looked_pieces
+            group.kinds, group.lengths, self.size, self.count, self._looked, self._looked_pieces
         )
-        gaps = (parts.kinds == PieceKind.GAP).nonzero()[0]
+        gaps = (group.kinds == PieceKind.GAP).nonzero()[0]
         first, last = (gaps.item(0), gaps.item(-1) + 1) if len(gaps) else (0, 0)
         for some in (slice(0, first), slice(first, last), slice(last, None)):
-            part = Parts(parts.kinds[some], parts.lengths[some], parts.times[some], parts.packets[some])
+            part = PieceGroup(group.kinds[some], group.lengths[some], group.times[some], group.packets[some])
             if not len(part.kinds):
                 continue
             length, size = int(part.lengths.sum()), int(part.lengths[part.kinds == PieceKind.BYTES].sum())
@@ -133,8 +134,8 @@ class Undecided:
             data, offset = data[size:], offset + length
 
     def may_join(self, direction: int, data: bytes, *, broken: bool) -> bool:
-        """Whether no look can find anything before these bytes are there, nor in them: no request, no response, and no
-        name of another protocol. `broken` where gaps are among them."""
+        """Whether no verdict can be reached before these bytes come, nor with them: they hold no request, no
+        response and no sign of another protocol. `broken` if there are gaps among them."""
         run, other = self.runs[direction], self.runs[1 - direction]
         if self.hinted or run is None or self.earlier[1 - direction] or (other is not None and other.data):
             return False
@@ -149,7 +150,7 @@ class Undecided:
         return chain.from_iterable(entry.pieces() for entry in self.entries)
 
     def verdict(self, credit: Credit, *, final: bool) -> Verdict | None:
-        """None: more is needed. `final` says that no more comes."""
+        """None if more bytes are needed; `final` says that no more come."""
         pieces = self.count
         is_full = self.size > 2 * MAX_UNDECIDED_BYTES or pieces > MAX_UNDECIDED_PIECES
         if not is_full and (
@@ -161,16 +162,16 @@ class Undecided:
         self._looked, self._looked_pieces = self.size, pieces
         for direction, run in enumerate(self.runs):
             if run is not None and run.data and self._named[direction] < 2:
-                # The first pieces say it or none does.
+                # Only the first bytes show another protocol.
                 self._named[direction] += len(run.data) >= NAMED_BY
                 name = other_protocol(run.data, run.aligned)
                 if name is not None:
                     return Verdict(name)
-        hopeless = 0
+        ruled_out = 0
         for direction in (0, 1):
             run = self.runs[direction]
             if self.client not in (None, direction):
-                hopeless += 1
+                ruled_out += 1
             elif self._has_head(direction) or self._is_cut(direction, credit):
                 return Verdict("kafka", direction)
             elif run is not None and len(run.data) >= REQUEST_HEAD:
@@ -178,27 +179,27 @@ class Undecided:
                 if any(self._is_kafka(chain, direction, credit, final=final) for chain in chains):
                     return Verdict("kafka", direction)
                 if run.aligned and len(run.data) >= NAMED_BY and (not chains or _is_over(chains[0])):
-                    verdict = self._by_answer(run, direction, credit)
-                    if verdict:
+                    is_kafka = self._by_response(run, direction, credit)
+                    if is_kafka:
                         return Verdict("kafka", direction)
-                    hopeless += verdict is False
-        return Verdict("other") if hopeless == 2 or is_full else None
+                    ruled_out += is_kafka is False
+        return Verdict("other") if ruled_out == 2 or is_full else None
 
     def _is_kafka(self, chain: Chain, direction: int, credit: Credit, *, final: bool) -> bool:
         strong = chain.strong
-        sure = {frame.correlation_id for frame in strong}
-        if len(sure) >= NAMELESS_FRAMES or sum(bool(frame.client_id) for frame in strong) >= 2:
+        identities = {frame.correlation_id for frame in strong}
+        if len(identities) >= NAMELESS_FRAMES or sum(bool(frame.client_id) for frame in strong) >= 2:
             return True
         if self.hinted and strong:
             return True
-        answers = self.runs[1 - direction]
-        if answers is not None and answers.data:
-            asked = {frame.correlation_id: (frame.api_key, frame.version) for frame in chain.frames}
-            return bool(asked) and not credit.is_spent and _has_answer(answers, asked, credit)
+        responses = self.runs[1 - direction]
+        if responses is not None and responses.data:
+            requests = {frame.correlation_id: (frame.api_key, frame.version) for frame in chain.frames}
+            return bool(requests) and not credit.is_spent and _has_response(responses, requests, credit)
         return final and bool(strong) and self._is_lone(chain, direction)
 
     def _is_lone(self, chain: Chain, direction: int) -> bool:
-        """Whether all that was ever said is requests to the last byte, and the first of them has enough to it."""
+        """Whether all bytes of the connection are requests, and the first of them is long enough to be believed."""
         run, frame = self.runs[direction], chain.strong[0]
         if run is None or chain.at or chain.broken or chain.end != len(run.data) or any(self.earlier):
             return False
@@ -216,8 +217,8 @@ class Undecided:
         return len(frame.client_id or "") >= LONE_NAME and len(body) >= LONE_BODY
 
     def _has_head(self, direction: int) -> bool:
-        """Whether a request begins with the first bytes of the stream, or behind frames that are none: on a port that
-        is Kafka's its numbers are enough, and it is read from there."""
+        """Whether the stream begins with a request header, or with frames of another kind and then one: on a Kafka port
+        its numbers are enough, and it is read from there."""
         if not self.hinted or self.client is None:
             return False
         run = (*self.earlier[direction], self.runs[direction])[0]
@@ -235,7 +236,7 @@ class Undecided:
         return False
 
     def _is_cut(self, direction: int, credit: Credit) -> bool:
-        """Whether the headers agree, where packets were recorded in part."""
+        """Whether the headers agree, if packets were recorded in part."""
         if not any(self.earlier) or credit.is_spent:
             return False
         run = self.runs[direction]
@@ -253,24 +254,27 @@ class Undecided:
 
     def _runs_of(self, direction: int) -> list[Run]:
         run = self.runs[direction]
-        runs = [one for part in self.earlier[direction] for one in ([part] if isinstance(part, Run) else part.runs())]
+        runs: list[Run] = []
+        for earlier in self.earlier[direction]:
+            runs += [earlier] if isinstance(earlier, Run) else earlier.runs()
         return runs + ([run] if run is not None and run.data else [])
 
-    def _by_answer(self, run: Run, direction: int, credit: Credit) -> bool | None:
-        """Whether the first request, whose body nobody can read, has a response that decodes; None where that may
+    def _by_response(self, run: Run, direction: int, credit: Credit) -> bool | None:
+        """Whether the first request, whose body doesn't decode, has a response that does; None if that may still
         come."""
         head = sound_head(run.data[:MOST_HEAD])
         if head is None or not head.client_id or not is_known(head.api_key, head.version):
             return False
         if not is_measured(head.api_key, head.version, response=True):
             return False
-        answers = self.runs[1 - direction]
-        if answers is None or not answers.data:
+        responses = self.runs[1 - direction]
+        if responses is None or not responses.data:
             return None
-        if not credit.is_spent and _has_answer(answers, {head.correlation_id: (head.api_key, head.version)}, credit):
+        request = {head.correlation_id: (head.api_key, head.version)}
+        if not credit.is_spent and _has_response(responses, request, credit):
             return True
-        waiting = 4 + int.from_bytes(answers.data[:4], "big") > len(answers.data)
-        return None if waiting and answers.data[0] <= MAX_FRAME_BYTES >> 24 else False
+        waiting = 4 + int.from_bytes(responses.data[:4], "big") > len(responses.data)
+        return None if waiting and responses.data[0] <= MAX_FRAME_BYTES >> 24 else False
 
 
 def _begins_with_head(run: Run) -> bool:
@@ -278,20 +282,20 @@ def _begins_with_head(run: Run) -> bool:
 
 
 def _is_over(chain: Chain) -> bool:
-    """No frame of it is strong, and none will be."""
+    """Whether no frame of the chain is strong, and none will be."""
     return chain.broken and not chain.strong
 
 
-def _has_answer(run: Run, asked: Asked, credit: Credit) -> bool:
+def _has_response(run: Run, requests: RequestsById, credit: Credit) -> bool:
     if not run.aligned:
-        return any(chain.strong for chain in run.responses(asked, credit, anew=True))
+        return any(chain.strong for chain in run.responses(requests, credit, anew=True))
     at = 0
     for _ in range(LONGEST_CHAIN):
         if run.data[at : at + 4] == bytes(4):
-            # An empty frame answers a SASL token.
+            # An empty frame is the response to a SASL token.
             at += 4
             continue
-        graded = grade_response(run.data, at, asked)
+        graded = grade_response(run.data, at, requests)
         credit.spend(cost(graded, at))
         if graded.grade is Grade.STRONG:
             return True

@@ -1,5 +1,6 @@
-"""What bytes are: a place in a stream in, a graded Kafka frame or the name of another protocol out. A frame is strong
-when its header is known and its body decodes to the last byte; ports say nothing."""
+"""Grades the bytes at a place of a stream as a Kafka frame, and names other protocols by their first bytes.
+
+A frame is strong if its header is known and its body decodes to the last byte; ports prove nothing."""
 
 from collections.abc import Mapping
 from enum import Enum
@@ -33,15 +34,15 @@ _REQUEST_HEAD, _RESPONSE_HEAD = Struct(">ihhih"), Struct(">ii")
 
 
 class Grade(Enum):
-    BAD = 0  # no frame
-    MORE = 1  # not all there yet
-    WEAK = 2  # a header that may be one, and a body that nobody here knows
+    BAD = 0  # not a frame
+    MORE = 1  # not complete yet
+    WEAK = 2  # a header that is possible, and a body that the catalog doesn't have
     STRONG = 3
 
 
 class Graded(NamedTuple):
-    """A frame that begins somewhere in a buffer; `end` is where the next one begins, -1 where the header is not all
-    there yet. `careful`: the quick decoder could not say."""
+    """A frame that begins somewhere in a buffer; `end` is where the next one begins, -1 if the header isn't complete
+    yet. `careful`: the quick decoder couldn't decide."""
 
     grade: Grade
     end: int = -1
@@ -88,20 +89,20 @@ def grade_request(buffer: Buffer, at: int) -> Graded:
     grade = Grade.WEAK
     careful = False
     if is_known(api_key, version):
-        found = _quick(api_key, version, False)
-        if end - at - body_at < found.least:
+        quick = _quick(api_key, version, False)
+        if end - at - body_at < quick.least:
             grade = Grade.BAD
         elif (api_key, version) == (API_VERSIONS, 0) and buffer[at + body_at : end] == EMPTY_ARRAY:
             grade = Grade.STRONG
         else:
             raw = bytes(buffer[at:end])
-            careful = not _is_plain(raw, body_at, found)
-            grade = _judge(raw, None, found.name, version) if careful else Grade.STRONG
+            careful = not _is_plain(raw, body_at, quick)
+            grade = _judge(raw, None, quick.name, version) if careful else Grade.STRONG
     return Graded(grade, end, api_key, version, correlation_id, client_id, careful)
 
 
-def grade_response(buffer: Buffer, at: int, asked: Mapping[int, tuple[int, int]]) -> Graded:
-    """`asked` is what requests there were: correlation id to (API key, version)."""
+def grade_response(buffer: Buffer, at: int, requests: Mapping[int, tuple[int, int]]) -> Graded:
+    """`requests` maps correlation id to (API key, version)."""
     left = len(buffer) - at
     if left < 4:
         return MORE
@@ -111,27 +112,27 @@ def grade_response(buffer: Buffer, at: int, asked: Mapping[int, tuple[int, int]]
     end = at + 4 + length
     if left < 8:
         return MORE
-    found = asked.get(correlation_id)
-    if found is None:
+    request = requests.get(correlation_id)
+    if request is None:
         return Graded(Grade.BAD, end, correlation_id=correlation_id)
     if end > len(buffer):
         return Graded(Grade.MORE, end)
     grade = Grade.WEAK
     careful = False
-    api_key, version = found
+    api_key, version = request
     raw = bytes(buffer[at:end])
     if api_key == API_VERSIONS and not is_known(api_key, version) and raw[8:10] == UNSUPPORTED_VERSION:
-        # A client of a later Kafka: the broker answers in version 0.
+        # A client of a later Kafka: the broker responds in version 0.
         version = 0
     if is_known(api_key, version):
         quick = _quick(api_key, version, True)
-        # Asked for a version that it does not know, a broker answers in another one.
+        # A broker that doesn't know the version responds in another one.
         if (api_key != API_VERSIONS or raw[8:10] != UNSUPPORTED_VERSION) and _is_plain(raw, 8, quick):
             grade = Grade.STRONG
         else:
             careful = True
             grade = _judge(raw, (apis()[api_key], version), quick.name, version)
-    return Graded(grade, end, *found, correlation_id, careful=careful)
+    return Graded(grade, end, *request, correlation_id, careful=careful)
 
 
 def fits(api_key: int, version: int, size: int, *, response: bool) -> bool:
@@ -140,13 +141,13 @@ def fits(api_key: int, version: int, size: int, *, response: bool) -> bool:
 
 
 def is_tagged(api_key: int, version: int) -> bool:
-    """Whether the header of a request that is known ends in tags: there are none in all that Kafka writes today."""
+    """Whether the header of a known request ends in a tag section: it's empty in all that Kafka writes today."""
     return _quick(api_key, version, False).tagged
 
 
 @cache
 def is_measured(api_key: int, version: int, *, response: bool = False) -> bool:
-    """Whether a message has a length or a count in it. Without one all bytes of the right number decode."""
+    """Whether a message has a length or a count in it. Without one any bytes of the right number decode."""
     fields = layout(f"{apis()[api_key]}{'Response' if response else 'Request'}", version).fields
     return any(field.array or field.type not in FIXED_SIZES for field in fields)
 
@@ -168,8 +169,8 @@ def other_layouts(name: str, version: int) -> tuple[str, ...]:
 
 
 class _Quick(NamedTuple):
-    """A message, its quick decoder, whether its header has tags, and the fewest bytes behind the rest of its header,
-    whatever its layout: what chance finds is often shorter."""
+    """A message, its quick decoder, whether its header has tags, and the fewest bytes after the rest of its header in
+    any of its layouts: frames by chance are often shorter."""
 
     name: str
     decode: FastDecoder
@@ -183,13 +184,13 @@ def _quick(api_key: int, version: int, response: bool) -> _Quick:
     # Headers have tags from version 1 on, those of requests from version 2 on.
     tagged = header_version(name, version) == (1 if response else 2)
     layouts = [layout(name, version, release) for release in (None, *other_layouts(name, version))]
-    least = min(sum(field.minimum for field in one.fields) + one.flexible for one in layouts)
+    least = min(sum(field.minimum for field in fields.fields) + fields.flexible for fields in layouts)
     return _Quick(name, fast_decoder(layouts[0]), tagged, tagged + least)
 
 
 def _is_plain(raw: bytes, at: int, quick: _Quick) -> bool:
-    """Whether the quick decoder reads the frame to its last byte, as nearly all true ones: its header goes to `at`, but
-    for tags, of which there are none. What it leaves is for the careful decoder, many times as slow, to say."""
+    """Whether the quick decoder reads the frame to its last byte, as it does nearly all true frames: the header ends at
+    `at`, but for the tag section, which is empty. The careful decoder, many times as slow, decides the others."""
     if quick.tagged:
         if raw[at : at + 1] != b"\0":
             return False
@@ -205,7 +206,7 @@ def _judge(raw: bytes, response_to: tuple[str, int] | None, name: str, version: 
         except DecodeError:
             continue
         if frame.length is None:
-            continue  # taken for one without a length in front
+            continue  # decoded as a frame without a length in front
         if frame.exact:
             return Grade.STRONG
         if not _has_trailing_bytes(frame):
@@ -218,7 +219,7 @@ def _has_trailing_bytes(frame: DecodedFrame) -> bool:
 
 
 def _text(raw: Buffer) -> str | None:
-    """Empty where it does not print: a client may call itself that, but it is no proof."""
+    """Empty if it doesn't print: a client may have such a name, but it's no proof."""
     try:
         text = bytes(raw).decode()
     except UnicodeDecodeError:
@@ -238,9 +239,9 @@ MOST_TLS_RECORD = 16_384 + 2_048
 
 
 def other_protocol(buffer: Buffer, at_start: bool) -> str | None:
-    """`tls` or `http` where the bytes say so; `at_start` that they are the first of their stream. None of these can be
-    the length of a Kafka frame, so nothing of Kafka's is lost, but inside a frame anything can stand: away from the
-    start more has to agree."""
+    """`tls` or `http` if the bytes show it; `at_start` if they are the first of their stream. None of these can be the
+    length of a Kafka frame, so no Kafka is lost; but a frame can contain any bytes, so away from the start more has to
+    agree."""
     head = bytes(buffer[:16])
     if at_start:
         if (
@@ -262,12 +263,12 @@ def other_protocol(buffer: Buffer, at_start: bool) -> str | None:
 
 
 def may_be_named(head: bytes) -> bool:
-    """Whether `other_protocol` can ever name what begins like this."""
+    """Whether `other_protocol` can ever name a stream that begins like this."""
     return not head or head[0] in _TLS_TYPES or any(head.startswith(word[: len(head)]) for word in _HTTP)
 
 
 def _tls_record(buffer: Buffer, at: int) -> int:
-    """Where the record ends, 0 where there is none."""
+    """Where the record ends, 0 if there is none."""
     head = bytes(buffer[at : at + 5])
     if len(head) < 5 or head[0] not in _TLS_TYPES or head[1] != TLS_MAJOR or head[2] > TLS_MINOR:
         return 0

@@ -1,5 +1,5 @@
-"""The pieces of a connection of which nobody knows yet what it speaks, as they came. Small ones that came together stay
-together, until somebody asks for one of them: an object for each would take longer than its packet."""
+"""Holds the pieces of a connection without a verdict yet. Small ones stay grouped until they are needed one by one: an
+object for each takes longer than reading its packet."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -8,20 +8,20 @@ from kafkascope.capture.base.flow import (
     PieceKind,
 )
 from kafkascope.capture.base.numbers import Numbers
-from kafkascope.capture.frames.detect.resync import Parts, Run
+from kafkascope.capture.frames.detect.resync import PieceGroup, Run
 from kafkascope.columnar.compiling.jit import jit
 
-# Fewer bytes say nothing.
+# Fewer bytes prove nothing.
 TOO_LITTLE = 4
-# Bytes and pieces of both directions up to which every piece of some size is a reason to look again; then each growth
-# by a quarter. What waits is read the same way whenever it is recognised.
+# Bytes and pieces of both directions up to which every piece of some size is a reason for another look; then each
+# growth by a quarter. The pieces are read the same way whenever their protocol is recognized.
 LOOKED_AT_OFTEN = 65_536
 LOOKED_AT_PIECES = 32
 SOME_SIZE = 128
 
 
 def is_due(size: int, pieces: int, looked: int, looked_pieces: int) -> bool:
-    """Whether so many bytes and pieces are a reason to look again."""
+    """Whether so many bytes and pieces are a reason for another look."""
     if pieces <= LOOKED_AT_PIECES and size - looked >= SOME_SIZE:
         return True
     if 4 * size >= 5 * looked:
@@ -48,14 +48,14 @@ def _looked_at(kinds: Any, lengths: Any, size: int, pieces: int, looked: int, lo
 
 
 def looked_at(kinds: Any, lengths: Any, size: int, pieces: int, looked: int, looked_pieces: int) -> tuple[int, int]:
-    """Bytes and pieces at the last look, where one was due before the last of these pieces: later looks come when they
+    """Bytes and pieces at the last look, if one was due before the last of these pieces: later looks come when they
     would come if the pieces came one by one."""
     at, count = _looked_at(kinds, lengths, size, pieces, looked, looked_pieces)
     return int(at), int(count)
 
 
 class Entry(NamedTuple):
-    """A piece, or several; their bytes are in a run."""
+    """A piece, or a group of them; their bytes are in a run."""
 
     kind: int
     direction: int
@@ -65,16 +65,16 @@ class Entry(NamedTuple):
     length: int
     time: int
     packet: int
-    parts: Parts | None = None
+    group: PieceGroup | None = None
 
     def pieces(self) -> Iterator["Entry"]:
         """One by one."""
-        parts = self.parts
-        if parts is None:
+        group = self.group
+        if group is None:
             yield self
             return
         offset, start = self.offset, self.start
-        columns = (parts.kinds.tolist(), parts.lengths.tolist(), parts.times.tolist(), parts.packets.tolist())
+        columns = (group.kinds.tolist(), group.lengths.tolist(), group.times.tolist(), group.packets.tolist())
         for kind, length, time, packet in zip(*columns, strict=True):
             yield Entry(kind, self.direction, offset, self.run, start, length, time, packet)
             offset += length
@@ -84,17 +84,17 @@ class Entry(NamedTuple):
 class Broken:
     """Pieces from one gap to another, and the runs between them: each too short for anything."""
 
-    __slots__ = ("data", "offset", "parts")
+    __slots__ = ("data", "group", "offset")
 
-    def __init__(self, offset: int, data: bytes, parts: Parts) -> None:
+    def __init__(self, offset: int, data: bytes, group: PieceGroup) -> None:
         self.offset = offset
         self.data = data
-        self.parts = parts
+        self.group = group
 
     def runs(self) -> Iterator[Run]:
         offset, start, run = self.offset, 0, None
-        parts = self.parts
-        columns = (parts.kinds.tolist(), parts.lengths.tolist(), parts.times.tolist(), parts.packets.tolist())
+        group = self.group
+        columns = (group.kinds.tolist(), group.lengths.tolist(), group.times.tolist(), group.packets.tolist())
         for kind, length, time, packet in zip(*columns, strict=True):
             if kind == PieceKind.BYTES:
                 run = run or Run(offset, aligned=False)

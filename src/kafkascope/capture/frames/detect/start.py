@@ -1,7 +1,7 @@
-"""The first pieces of a connection whose start is there: in, whether it is Kafka or TLS for sure, in a kernel. What it
-is not sure of is for `detection` to say, which comes to the same answer at the same piece.
+"""Judges the start of a connection in a kernel: whether its first pieces are Kafka or TLS without doubt.
 
-Sure are two requests with a client id, or one with its answer, known to the catalog and plain to their last byte."""
+Two requests with a client id are without doubt, or one with its response, if the catalog knows them and the scan reads
+them to their last byte. `detection` judges all others, and comes to the same verdict at the same piece."""
 
 from enum import IntEnum
 from functools import cache
@@ -47,30 +47,29 @@ from kafkascope.limits import MAX_FRAME_BYTES
 
 
 class Opening(IntEnum):
-    """The columns of `first`, a row a connection; zeros where nothing waits."""
+    """The columns of `first`, a row per connection; zeros where no piece waits."""
 
-    PIECES = 0  # that wait
+    PIECES = 0  # how many wait
     HEAD = 1  # first and last of them
     TAIL = 2
     CLIENT = 3  # the direction that requests come from
     HAVE = 4  # bytes of either direction
     HAVE_OTHER = 5
     AT = 6  # where the next request begins
-    ASKED = 7  # requests that are sure
+    ASKED = 7  # requests that are without doubt; key, version and correlation id of the first one
     KEY = 8
     VERSION = 9
     IDENTITY = 10
-    ENDED = 11
-    SURE = 12  # IS_KAFKA or IS_TLS
+    ENDED = 11  # a bit per direction
+    SURE = 12  # the verdict, IS_KAFKA or IS_TLS
 
 
 IS_KAFKA, IS_TLS = 1, 2
 
-# What `starters` says of a connection: nobody knows who began it, or direction 0 or 1 did; with HINTED one request is
-# enough.
+# `starters` of a connection: UNKNOWN, or the direction that opened it, plus HINTED where one request is enough.
 UNKNOWN, HINTED = -1, 2
 
-# The longest frame that is looked at here, and the most pieces: first frames are short.
+# The longest frame that is judged here, and the most pieces: first frames are short.
 MOST_BYTES = 65_536
 MOST_PIECES = 64
 
@@ -78,15 +77,15 @@ MOST_PIECES = 64
 class StartVerdict(IntEnum):
     """What the first pieces of a connection show."""
 
-    WAIT = 0
+    WAIT = 0  # nothing yet
     KAFKA = 1
-    UNSURE = 2
-    COMPILE = 3
+    UNSURE = 2  # `detection` decides
+    COMPILE = 3  # a scan program is missing
     TLS = 4
 
 
 class Scanning(NamedTuple):
-    """What judging a body takes: the programs of `ScanPrograms`, where headers have tags, and room to work in."""
+    """What judging a body needs: the programs of `ScanPrograms`, the versions with tagged headers, and scratch room."""
 
     entry: Int64s
     operations: Int64s
@@ -125,13 +124,13 @@ def response_tags() -> Int64s:
 
 
 @jit
-def wait(first: Any, following: Any, piece: Number, kind: Number, direction: Number, length: Number) -> None:
-    """The piece behind those that wait already."""
+def queue_piece(first: Any, links: Any, piece: Number, kind: Number, direction: Number, length: Number) -> None:
+    """Appends the piece to those that wait."""
     if first[Opening.PIECES] == 0:
         first[Opening.HEAD] = piece
     else:
-        following[first[Opening.TAIL]] = piece
-    following[piece] = -1
+        links[first[Opening.TAIL]] = piece
+    links[piece] = -1
     first[Opening.TAIL] = piece
     first[Opening.PIECES] += 1
     if kind == PieceKind.BYTES:
@@ -141,8 +140,10 @@ def wait(first: Any, following: Any, piece: Number, kind: Number, direction: Num
 
 
 @jit
-def find(p: Any, first: Any, following: Any, direction: Number, start: Number, end: Number, scratch: Any) -> Numbers:
-    """(array, place in it) of these bytes of a stream: where they are in the last piece, or copied together."""
+def stream_bytes(
+    p: Any, first: Any, links: Any, direction: Number, start: Number, end: Number, scratch: Any
+) -> Numbers:
+    """(array, place in it) of these bytes of a stream: in the last piece, or copied together to `scratch`."""
     last = first[Opening.TAIL]
     before = first[Opening.HAVE + direction] - p.length[last]
     if p.kind[last] == PieceKind.BYTES and (p.stream[last] & 1) == direction and start >= before:
@@ -159,12 +160,12 @@ def find(p: Any, first: Any, following: Any, direction: Number, start: Number, e
                 copy(scratch, filled, data, at + low, high - low)
                 filled += high - low
             passed += p.length[piece]
-        piece = following[piece]
+        piece = links[piece]
     return scratch, np.int64(0)
 
 
 @jit
-def plain(s: Scanning, program: Number, data: Any, position: Number, end: Number) -> Number:
+def reads_exactly(s: Scanning, program: Number, data: Any, position: Number, end: Number) -> Number:
     s.facts[:] = 0
     result, _ = scan(
         s.operations, s.tags, program, data, np.int64(0), position, end, s.facts, s.seen, np.int64(0), s.names,
@@ -174,8 +175,8 @@ def plain(s: Scanning, program: Number, data: Any, position: Number, end: Number
 
 
 @jit
-def plain_request(s: Scanning, data: Any, body: Number, end: Number) -> Number:
-    """WAIT: it is one. There are bytes for a header at least."""
+def check_request(s: Scanning, data: Any, body: Number, end: Number) -> Number:
+    """WAIT if it's a request without doubt. There are bytes for a header at least."""
     key = read_i16(data, body)
     version = read_i16(data, body + 2)
     if not (0 <= key < MOST_KEYS and 0 <= version < MOST_VERSIONS) or (key == CONTROLLED_SHUTDOWN and version == 0):
@@ -197,23 +198,23 @@ def plain_request(s: Scanning, data: Any, body: Number, end: Number) -> Number:
         if position >= end or data[position] != 0:
             return StartVerdict.UNSURE
         position += 1
-    return StartVerdict.WAIT if plain(s, program, data, position, end) else StartVerdict.UNSURE
+    return StartVerdict.WAIT if reads_exactly(s, program, data, position, end) else StartVerdict.UNSURE
 
 
 @jit
-def judge_request(s: Scanning, first: Any, data: Any, body: Number, end: Number) -> Number:
-    why = plain_request(s, data, body, end)
-    if why == StartVerdict.WAIT:
+def add_request(s: Scanning, first: Any, data: Any, body: Number, end: Number) -> Number:
+    verdict = check_request(s, data, body, end)
+    if verdict == StartVerdict.WAIT:
         first[Opening.ASKED] += 1
         if first[Opening.ASKED] == 1:
             first[Opening.KEY] = read_i16(data, body)
             first[Opening.VERSION] = read_i16(data, body + 2)
             first[Opening.IDENTITY] = read_i32(data, body + 4)
-    return why
+    return verdict
 
 
 @jit
-def judge_response(s: Scanning, first: Any, data: Any, body: Number, end: Number) -> Number:
+def check_response(s: Scanning, first: Any, data: Any, body: Number, end: Number) -> Number:
     if read_i32(data, body) != first[Opening.IDENTITY]:
         return StartVerdict.UNSURE
     position = body + 4
@@ -222,12 +223,14 @@ def judge_response(s: Scanning, first: Any, data: Any, body: Number, end: Number
             return StartVerdict.UNSURE
         position += 1
     program = s.entry[1, first[Opening.KEY], first[Opening.VERSION]]
-    return StartVerdict.KAFKA if program >= 0 and plain(s, program, data, position, end) else StartVerdict.UNSURE
+    if program >= 0 and reads_exactly(s, program, data, position, end):
+        return StartVerdict.KAFKA
+    return StartVerdict.UNSURE
 
 
 @jit
 def is_tls(data: Any, at: Number, length: Number) -> Number:
-    """The first bytes of a stream, as `other_protocol` has it."""
+    """Whether these are the first bytes of a TLS stream, as in `other_protocol`."""
     if length < 6 or data[at] != TLS_HANDSHAKE or data[at + 1] != TLS_MAJOR or data[at + 2] > TLS_MINOR:
         return False
     if not 0 < (np.int64(data[at + 3]) << 8 | np.int64(data[at + 4])) <= MOST_TLS_RECORD:
@@ -236,8 +239,8 @@ def is_tls(data: Any, at: Number, length: Number) -> Number:
 
 
 @jit
-def look(s: Scanning, p: Any, first: Any, following: Any, hinted: bool) -> Number:
-    """What all pieces of the connection say together, now that there is one more."""
+def judge_start(s: Scanning, p: Any, first: Any, links: Any, hinted: bool) -> Number:
+    """The verdict on all pieces of the connection together, after one more was queued."""
     if first[Opening.PIECES] > MOST_PIECES or first[Opening.ENDED] == 3:
         return StartVerdict.UNSURE
     only = first[Opening.HEAD]
@@ -250,24 +253,24 @@ def look(s: Scanning, p: Any, first: Any, following: Any, hinted: bool) -> Numbe
     other = first[Opening.HAVE + 1 - client]
     while first[Opening.HAVE + client] - first[Opening.AT] >= 4:
         start = first[Opening.AT]
-        data, at = find(p, first, following, client, start, start + 4, scratch)
+        data, at = stream_bytes(p, first, links, client, start, start + 4, scratch)
         length = np.int64(read_i32(data, at))
         if not SMALLEST_REQUEST + 2 <= length <= MOST_BYTES:
             return StartVerdict.UNSURE
         end = start + 4 + length
         if first[Opening.HAVE + client] < end:
             break
-        data, body = find(p, first, following, client, start + 4, end, scratch)
-        why = judge_request(s, first, data, body, body + length)
-        if why != StartVerdict.WAIT:
-            return why
+        data, body = stream_bytes(p, first, links, client, start + 4, end, scratch)
+        verdict = add_request(s, first, data, body, body + length)
+        if verdict != StartVerdict.WAIT:
+            return verdict
         first[Opening.AT] = end
         if first[Opening.ASKED] == 2 or hinted:
             break
     length = np.int64(0)
     if other:
-        data, at = find(p, first, following, 1 - client, np.int64(0), min(other, 4), scratch)
-        # No length of a frame: here other protocols show.
+        data, at = stream_bytes(p, first, links, 1 - client, np.int64(0), min(other, 4), scratch)
+        # Not the length of a frame: other protocols show here.
         if data[at] > MAX_FRAME_BYTES >> 24:
             return StartVerdict.UNSURE
         if other >= 4:
@@ -282,5 +285,5 @@ def look(s: Scanning, p: Any, first: Any, following: Any, hinted: bool) -> Numbe
         return StartVerdict.UNSURE
     if other < 4 + length:
         return StartVerdict.WAIT
-    data, body = find(p, first, following, 1 - client, np.int64(4), 4 + length, scratch)
-    return judge_response(s, first, data, body, body + length)
+    data, body = stream_bytes(p, first, links, 1 - client, np.int64(4), 4 + length, scratch)
+    return check_response(s, first, data, body, body + length)
