@@ -1,5 +1,5 @@
-"""The scan kernel: bodies in, the few numbers that `exchanges` has out (first error, throttle time, longest wait), and
-the places of names when asked for. A body that is not in the one form Kafka writes is left to the careful codec."""
+"""Scans a body for the few numbers that `exchanges` has (first error, throttle time, longest wait), and for the places
+of names when asked for. A body that is not in the one form Kafka writes is left to the careful codec."""
 
 from enum import IntEnum
 from typing import Any
@@ -39,6 +39,8 @@ NAME_WIDTH = 4
 # the message's own. Once it is read, SETTLED more: it is the one, or there isn't one.
 LISTED, SEVERAL, THE_ONE, NOT_ONE = 1, 2, 3, 4
 SETTLED = 2
+# For `keep` of `scan`. A literal False would have the kernel compiled once more, for that value alone.
+KEEP_NONE = np.bool_(False)
 
 
 def make_stack() -> npt.NDArray[np.int64]:
