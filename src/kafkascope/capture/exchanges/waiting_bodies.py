@@ -1,12 +1,11 @@
 """Bodies that wait to be decoded: those of a batch, and what there is of a message and version so far.
 
-The messages of a small batch lie in one piece of memory, as long as there is no other batch. Each has its own after
-that, so that a rare one that waits for long holds no memory of others."""
+Each message has memory of its own, so that a rare one that waits for long holds no memory of others."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import accumulate, pairwise
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -18,8 +17,6 @@ from kafkascope.capture.exchanges.record_sizes import Sizes
 
 # Where bodies or their keys are more than this, each message is worth memory of its own.
 SHARED_BYTES, SHARED_KEY_BYTES = 1 << 20, 512 << 10
-# Of one message and version there may be so many bytes, where many are decoded together.
-FEW_BYTES = 512 << 10
 # A body that is a table by itself.
 LONG_BYTES = 8 << 20
 # Keys of others that a table may hold: copying takes longer than reading a few rows.
@@ -55,7 +52,7 @@ class Block:
         start, end = self.starts[index : index + 2]
         ends = self.ends[start : end + 1]
         content = self.content[0][ends[0] : ends[-1]].copy() if self.shared else self.content[index]
-        return Part(self.keys.slice(start, end - start), np.diff(ends), content)
+        return Part(self.keys.slice(start, end - start), ends[1:] - ends[:-1], content)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -131,13 +128,3 @@ def own_keys(keys: pa.RecordBatch) -> pa.RecordBatch:
     if keys.get_total_buffer_size() > keys.nbytes + MOST_OTHER_KEY_BYTES:
         return keys.take(numbers(np.arange(len(keys)), pa.int64()))
     return keys
-
-
-def joined(groups: Mapping[tuple[str, int], Group]) -> Block:
-    """Groups in the order of their names and versions as one block."""
-    parts = [part for group in groups.values() for part in group.parts]
-    content = np.concatenate([part.content for part in parts])
-    starts = [0, *accumulate(group.rows for group in groups.values())]
-    keys = pa.concat_batches([part.keys for part in parts])
-    ends = _ends(np.concatenate([part.sizes for part in parts]))
-    return Block(list(groups), starts, keys, np.arange(len(keys)), ends, [content], shared=True)

@@ -1,5 +1,5 @@
-"""What `exchanges` wants to know of a body: a message and version in, a flat program for the scan kernel out. It walks
-the whole layout, so that what passes is what the codec reads, and marks the few fields that are looked at."""
+"""Builds the flat programs by which the scan kernel reads bodies, one per message and version. A program walks the
+whole layout, so that what passes is what the codec reads, and marks the few fields that `exchanges` has columns for."""
 
 from enum import IntEnum
 from typing import ClassVar
@@ -102,18 +102,18 @@ class ScanPrograms:
 
     def _without(self, codes: npt.NDArray[np.int64]) -> list[int]:
         """Both directions are compiled together, so one tells of both."""
-        found: list[int] = codes[self.entry[REQUEST].ravel()[codes] == NOT_COMPILED].tolist()
-        return found
+        missing: list[int] = codes[self.entry[REQUEST].ravel()[codes] == NOT_COMPILED].tolist()
+        return missing
 
     def _compile(self, direction: int, key: int, version: int) -> int:
         api = apis().get(key)
         name = f"{api}{'Response' if direction else 'Request'}"
         if api is None or not message(name).releases_of(version):
             return NO_PROGRAM
-        found = layout(name, version)
+        known = layout(name, version)
         start = len(self.operations)
-        build = _Build(name, found.flexible, start, len(self.tags))
-        build.struct(found.fields, 0)
+        build = _Build(name, known.flexible, start, len(self.tags))
+        build.struct(known.fields, 0)
         build.add(ScanOp.END)
         self.operations = np.concatenate([self.operations, np.array(build.rows, dtype=np.int64)])
         if build.tags:
@@ -146,65 +146,65 @@ class _Build:
             self.add(ScanOp.SKIP, size)
 
     def struct(self, fields: tuple[LayoutField, ...], depth: int) -> None:
-        for one in fields:
-            if one.tag is None:
-                self.field(one, depth)
+        for field in fields:
+            if field.tag is None:
+                self.field(field, depth)
         if self.flexible:
-            self.tag_section([one for one in fields if one.tag is not None], depth)
+            self.tag_section([field for field in fields if field.tag is not None], depth)
 
     def tag_section(self, tagged: list[LayoutField], depth: int) -> None:
         operation = self.add(ScanOp.TAGS)
         rows = []
-        for one in tagged:
-            rows.append([one.tag or 0, self.here()])
-            self.field(one, depth)
+        for field in tagged:
+            rows.append([field.tag or 0, self.here()])
+            self.field(field, depth)
             self.add(ScanOp.TAG_END)
         self.rows[operation][1:4] = [self.first_tag + len(self.tags), len(rows), self.here()]
         self.tags += rows
 
-    def field(self, one: LayoutField, depth: int) -> None:
-        if not one.array:
-            self.one(one, one.nullable, depth)
+    def field(self, field: LayoutField, depth: int) -> None:
+        if not field.array:
+            self.element(field, field.nullable, depth)
             return
-        if one.type in FIXED_SIZES and self.name_kind(one) < 0:
-            self.add(ScanOp.FIXED_ARRAY, one.compact, one.nullable, FIXED_SIZES[one.type])
+        if field.type in FIXED_SIZES and self.name_kind(field) < 0:
+            self.add(ScanOp.FIXED_ARRAY, field.compact, field.nullable, FIXED_SIZES[field.type])
             return
-        operation = self.add(ScanOp.ARRAY, one.compact, one.nullable, 0, one.element_minimum)
+        operation = self.add(ScanOp.ARRAY, field.compact, field.nullable, 0, field.element_minimum)
         first = self.here()
-        self.one(one, False, depth + 1)
+        self.element(field, False, depth + 1)
         self.add(ScanOp.NEXT, first)
         self.rows[operation][3] = self.here()
 
-    def one(self, one: LayoutField, nullable: bool, depth: int) -> None:
-        if one.type == "struct":
-            operation = self.add(ScanOp.PRESENT, 0, one.tag is not None) if nullable else -1
-            self.struct(one.fields, depth + 1)
+    def element(self, field: LayoutField, nullable: bool, depth: int) -> None:
+        if field.type == "struct":
+            operation = self.add(ScanOp.PRESENT, 0, field.tag is not None) if nullable else -1
+            self.struct(field.fields, depth + 1)
             if nullable:
                 self.rows[operation][1] = self.here()
-        elif one.type in ("string", "bytes", "records"):
-            kind = self.name_kind(one)
+        elif field.type in ("string", "bytes", "records"):
+            kind = self.name_kind(field)
             if kind in (NameKind.GROUP, NameKind.MEMBER):
                 kind += note_of(self.message, depth)
-            self.add(ScanOp.BYTES, kind, one.compact, nullable, one.type == "string")
-        elif one.type == "uuid" and self.name_kind(one) >= 0:
-            self.add(ScanOp.UUID, self.name_kind(one))
-        elif (fact := self.fact(one, depth)) is not None:
-            self.add(ScanOp.NUMBER, fact, FIXED_SIZES[one.type])
+            self.add(ScanOp.BYTES, kind, field.compact, nullable, field.type == "string")
+        elif field.type == "uuid" and self.name_kind(field) >= 0:
+            self.add(ScanOp.UUID, self.name_kind(field))
+        elif (fact := self.fact(field, depth)) is not None:
+            self.add(ScanOp.NUMBER, fact, FIXED_SIZES[field.type])
         else:
-            self.skip(FIXED_SIZES[one.type])
+            self.skip(FIXED_SIZES[field.type])
 
-    def fact(self, one: LayoutField, depth: int) -> int | None:
-        return fact_of(self.message, one, depth)
+    def fact(self, field: LayoutField, depth: int) -> int | None:
+        return fact_of(self.message, field, depth)
 
-    def name_kind(self, one: LayoutField) -> int:
-        return name_kind_of(self.message, one)
+    def name_kind(self, field: LayoutField) -> int:
+        return name_kind_of(self.message, field)
 
 
-def fact_of(message_name: str, one: LayoutField, depth: int) -> int | None:
+def fact_of(message_name: str, field: LayoutField, depth: int) -> int | None:
     """The fact that a field tells, if any."""
-    name = one.source.name
+    name = field.source.name
     if message_name.endswith("Response"):
-        if one.type == "int16" and name.endswith("ErrorCode"):
+        if field.type == "int16" and name.endswith("ErrorCode"):
             return Fact.ERROR
         if depth:
             return None
@@ -230,12 +230,12 @@ def note_of(message_name: str, depth: int) -> int:
     return NOTED if message_name.endswith("Request") else 0
 
 
-def name_kind_of(message_name: str, one: LayoutField) -> int:
+def name_kind_of(message_name: str, field: LayoutField) -> int:
     """GROUP, MEMBER, TOPIC, TOPIC_ID or -1."""
-    source = one.source
-    if one.type == "uuid":
+    source = field.source
+    if field.type == "uuid":
         return NameKind.TOPIC_ID if source.name == "TopicId" else -1
-    if one.type != "string":
+    if field.type != "string":
         return -1
     if source.entity == "groupId" or (
         message_name.startswith("FindCoordinator") and source.name.endswith(("Key", "Keys"))

@@ -1,5 +1,5 @@
-"""Fields of their own length, one operation each: a position in, the next out, and the value in its columns; `BAD`
-where it is not for the kernel."""
+"""Reads fields of their own length into their columns, one operation each. Returns the position after the field, or
+`BAD` where it is not for the kernel."""
 
 import numpy as np
 
