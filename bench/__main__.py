@@ -74,7 +74,7 @@ def _codec(options: argparse.Namespace) -> None:
     print(f"gc {'on' if options.gc else 'off'} while timing; each result is dropped before the next call, for both.")
     print("Both read the same bytes to equal values and write them back, checked first. Times kio: above 1 is faster;")
     print("call: kafkascope.decode or encode against kio's reader or writer; bare: the function behind it, made once.")
-    print(f"The decoder is in {'C' if is_native() else 'Python: no compiler was there when it was built'}.")
+    print(f"The decoder is in {'C' if is_native() else 'Python: there was no compiler when it was built'}.")
     print("Floor, in us: CPython's marshal making the same objects in C; one copy of the bytes.")
     for direction in ("decode", "encode"):
         print(f"\n{direction}")

@@ -25,7 +25,7 @@ from tests.support.variety import careful, fast_engines
 ONCE = 16 * 2**20
 A_BYTE = 128
 SMALL = 20_000
-# The result object, the engine's own lists and caches, a uuid table of half a megabyte when it is first filled.
+# The result object, the engine's own lists and caches.
 SLACK = 16_000
 
 # Numbers outside the interpreter's cache of small ones: each is an object of its own.

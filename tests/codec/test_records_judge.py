@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kafkascope.codec.fast.fast_decode import Surprise
+from kafkascope.codec.not_canonical import NotCanonical
 from kafkascope.codec.records import record_batch
 from kafkascope.codec.records.record_data import Record, decode_records, encode_records, new_batch
 from kafkascope.errors import DecodeError
@@ -106,7 +106,7 @@ def test_careful_and_fast_reader_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     fast = [decode_records(made.data) for made in cases]
 
     def surprised(*_: Any) -> None:
-        raise Surprise
+        raise NotCanonical
 
     monkeypatch.setattr(record_batch, "fast_records", surprised)
     for made, records in zip(cases, fast, strict=True):

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from random import Random
 from typing import Any
 
-from kafkascope.codec.fast.engine import FastDecoder, is_native, native_decoder, pure_decoder
+from kafkascope.codec.fast.engine import FastDecoder, fast_decoder, is_native
 from kafkascope.codec.message import finish
 from kafkascope.codec.result import Decoded
 from kafkascope.codec.walk import Walk
@@ -13,9 +13,8 @@ from kafkascope.schema.layouts.layout import Layout, LayoutField, layout
 
 
 def fast_engines(known: Layout) -> dict[str, FastDecoder]:
-    """Every engine that reads canonical bytes: in Python always, in C where it was built."""
-    engines = {"pure": pure_decoder(known)}
-    return engines | {"native": native_decoder(known)} if is_native() else engines
+    """Every engine that reads canonical bytes: the one in C, where it was built."""
+    return {"native": fast_decoder(known)} if is_native() else {}
 
 
 def careful(name: str, version: int, data: bytes, release: str | None = None, *, spans: bool = False) -> Decoded:

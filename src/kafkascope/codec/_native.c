@@ -1,9 +1,8 @@
-/* Canonical bytes of one message in, Python values out: the compiled decoder's work, in C where a compiler was at hand.
+/* Decodes one message in its canonical form to Python values; built where a C compiler is available.
  *
- * The contract is that of fast_decode: whatever is not the one form Kafka writes gives None, and the careful decoder
- * then says what it is. Every read is preceded by a comparison with `end`; counts are compared with the bytes that are
- * left before anything is allocated. What objects take is charged as in value_cost, and a message that takes too much is
- * left to the careful decoder as well. */
+ * Whatever is not the one form Kafka writes gives None, and the careful decoder then reads it. Every read is preceded by
+ * a comparison with `end`; counts are compared with the bytes that are left before anything is allocated. What objects
+ * take is charged as in value_cost, and a message that takes too much is left to the careful decoder as well. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <structmember.h>

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, cast
 from uuid import UUID
 
-from kafkascope.codec.fast.parts import Surprise
+from kafkascope.codec.not_canonical import NotCanonical
 from kafkascope.codec.other_versions import says_nothing
 from kafkascope.codec.result import UNKNOWN_TAGS
 from kafkascope.errors import EncodeError
@@ -32,7 +32,7 @@ _BOUNDS = {
 }
 _TYPES = {"bool": bool, "string": str, "bytes": bytes, "records": bytes, "uuid": UUID, "float64": float}
 # What a value raises that is not as `decode` makes it.
-_SURPRISES = (Surprise, KeyError, TypeError, AttributeError)
+_LEFT_TO_CAREFUL = (NotCanonical, KeyError, TypeError, AttributeError)
 
 
 def to_json(
@@ -48,7 +48,7 @@ def to_json(
     message_layout = layout(name, version, release)
     try:
         return _ToJson(message_layout.flexible, records == "size").struct(message_layout.fields, value)
-    except _SURPRISES:
+    except _LEFT_TO_CAREFUL:
         whole = _as_decoded(name, version, value, release)
     return _ToJson(message_layout.flexible, records == "size").struct(message_layout.fields, whole)
 
@@ -82,7 +82,7 @@ class _ToJson:
             if type(content) is int and not field.array:
                 low, high = _BOUNDS[field.type]
                 if not low <= content <= high:
-                    raise Surprise
+                    raise NotCanonical
                 shown = content
             elif type(content) is str and field.type == "string" and not field.array:
                 shown = content
@@ -97,9 +97,9 @@ class _ToJson:
     def _unknown_tags(self, fields: tuple[LayoutField, ...], value: Mapping[str, Any], written: dict[str, Any]) -> None:
         tags = value[UNKNOWN_TAGS]
         if len(value) > len(fields) + 1 or (tags and not self.flexible):
-            raise Surprise
+            raise NotCanonical
         if any(type(tag["tag"]) is not int for tag in tags):
-            raise Surprise
+            raise NotCanonical
         if tags:
             written[UNKNOWN_TAGS] = [{"tag": tag["tag"], "data": b64encode(tag["data"]).decode()} for tag in tags]
 
@@ -107,11 +107,11 @@ class _ToJson:
         if content is None:
             if field.nullable:
                 return None
-            raise Surprise
+            raise NotCanonical
         if not field.array:
             return self._one(field, content)
         if type(content) is not list:
-            raise Surprise
+            raise NotCanonical
         return [self._one(field, item) for item in content]
 
     def _one(self, field: LayoutField, content: Any) -> Any:
@@ -122,9 +122,9 @@ class _ToJson:
         if bounds is not None:
             if type(content) is int and bounds[0] <= content <= bounds[1]:
                 return content
-            raise Surprise
+            raise NotCanonical
         if not _is_exactly(content, _TYPES[type_]):
-            raise Surprise
+            raise NotCanonical
         if type_ in ("bytes", "records"):
             return b64encode(content).decode()
         if type_ == "uuid":

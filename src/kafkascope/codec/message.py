@@ -1,7 +1,7 @@
 """Decodes and encodes one message body: `decode` and `encode` of the public API.
 
-The quick decoder of `engine` and the compiled one of `fast_encode` go first; the careful `walk` and `write` take over
-where those give up, and say why.
+The fast decoder of `engine` and the generated encoder of `fast_encode` go first; the careful `walk` and `write` take
+over where those give up, and report why.
 """
 
 from functools import lru_cache
@@ -10,15 +10,24 @@ from typing import Any
 
 from kafkascope.codec.fast.engine import FastDecoder, fast_decoder
 from kafkascope.codec.fast.fast_encode import Encoder, compile_encoder
-from kafkascope.codec.fast.parts import Surprise
+from kafkascope.codec.not_canonical import NotCanonical
 from kafkascope.codec.result import Decoded
 from kafkascope.codec.walk import Walk
 from kafkascope.codec.write import Write
 from kafkascope.errors import UsageError
 from kafkascope.schema.layouts.layout import layout
 
-# What the compiled encoder raises at a value that is not complete and of the exact types; the careful one decides.
-_SURPRISES = (Surprise, StructError, IndexError, UnicodeError, OverflowError, KeyError, TypeError, AttributeError)
+# What the generated encoder raises at a value that is not complete and of the exact types; the careful one decides.
+_LEFT_TO_CAREFUL = (
+    NotCanonical,
+    StructError,
+    IndexError,
+    UnicodeError,
+    OverflowError,
+    KeyError,
+    TypeError,
+    AttributeError,
+)
 
 
 @lru_cache(maxsize=2048)
@@ -108,5 +117,5 @@ def encode(name: str, version: int, value: dict[str, Any], release: str | None =
     """
     try:
         return _encoder(name, version, release)(value)
-    except _SURPRISES:
+    except _LEFT_TO_CAREFUL:
         return Write(layout(name, version, release)).message(value)

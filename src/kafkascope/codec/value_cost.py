@@ -35,27 +35,3 @@ def _default_cost(field: LayoutField) -> int:
     if isinstance(value, dict):
         return cost_of(field.fields) + sum(_default_cost(child) for child in field.fields if child.tag is None)
     return LIST_COST if isinstance(value, list) else 0
-
-
-def dearest(fields: tuple[LayoutField, ...]) -> int:
-    """What a byte of such a message takes at the most: a letter with its length, or the dearest element of an array."""
-    most = (STRING_COST + SLOT_COST + WIDE_LETTER_COST) // 2
-    for field in fields:
-        if field.type == "struct":
-            most = max(most, dearest(field.fields))
-        if field.array:
-            most = max(most, -(-_least_cost(field) // max(field.element_minimum, 1)))
-    return most
-
-
-def _least_cost(field: LayoutField) -> int:
-    """Of an element that takes as few bytes as it can."""
-    if field.type != "struct":
-        return SLOT_COST + (UUID_COST if field.type == "uuid" else NUMBER_COST)
-    inside = sum(
-        LIST_COST if child.array else NUMBER_COST if child.type not in ("string", "bytes", "records", "struct") else 0
-        for child in field.fields
-        if child.tag is None
-    )
-    inner = sum(_least_cost(child) for child in field.fields if child.type == "struct" and not child.array)
-    return SLOT_COST + cost_of(field.fields) + inside + inner

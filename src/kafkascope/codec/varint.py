@@ -1,9 +1,9 @@
 """Reads and writes zig-zag varints, as record fields have them (KIP-98). Reads whatever Java reads.
 
-`fast_int` and `fast_long` raise `Surprise` at anything that is not the shortest form; `read_zigzag` says what it was.
+`fast_int` and `fast_long` raise `NotCanonical` at anything that is not the shortest form; `read_zigzag` tells which.
 """
 
-from kafkascope.codec.fast.fast_decode import Surprise
+from kafkascope.codec.not_canonical import NotCanonical
 from kafkascope.limits import MAX_VARINT_BYTES, MAX_VARLONG_BYTES
 
 _UINT32 = 0xFFFF_FFFF
@@ -38,7 +38,7 @@ def fast_int(data: bytes, position: int) -> tuple[int, int]:
     """An unsigned 32 bit varint, still zig-zagged, from its first byte on; and where it ends."""
     value, position = _fast(data, position, MAX_VARINT_BYTES)
     if value > _UINT32:
-        raise Surprise
+        raise NotCanonical
     return value, position
 
 
@@ -55,10 +55,10 @@ def _fast(data: bytes, position: int, most: int) -> tuple[int, int]:
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
             if byte == 0 and shift:
-                raise Surprise
+                raise NotCanonical
             return value, position
         shift += 7
-    raise Surprise
+    raise NotCanonical
 
 
 def wrap_int64(value: int) -> int:

@@ -1,4 +1,4 @@
-"""Many frames into Arrow columns. Needs the `columns` extra; without it importing this says so in one line."""
+"""Decodes many frames into Arrow columns. Needs the `columns` extra; the error of an import without it names it."""
 
 from kafkascope.extras import need_extras
 

@@ -1,4 +1,4 @@
-"""Filled buffers in, Arrow arrays out, column by column as the table has them; nulls where this version has none."""
+"""Wraps filled buffers as Arrow arrays, column by column as the table has them; nulls where this version has none."""
 
 import numpy as np
 import pyarrow as pa

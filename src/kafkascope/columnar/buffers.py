@@ -1,8 +1,8 @@
-"""The memory that the kernel writes to: a program and frames in, columns filled by the kernel and cut to size out.
+"""Holds the memory that the kernel writes to, and cuts the filled columns to size.
 
-The kernel begins in scratch memory. Where that is not enough there is made room for what the next frames can need at
-the most, and for what those that were read make likely; the kernel stops before a frame that might not fit, and goes on
-when there is more.
+The kernel begins in scratch memory. Where that is not enough, room is made for what the next frames can need at most
+and for what those already read make likely; the kernel stops before a frame that might not fit, and goes on when there
+is more.
 """
 
 import ctypes

@@ -1,6 +1,6 @@
-"""Many frames of one message in, an Arrow table out: one row a frame, `_error` for those that do not decode.
+"""Decodes many frames of one message to an Arrow table: one row per frame, `_error` for those that do not decode.
 
-The kernel reads what is in the form Kafka writes; the careful codec reads the rest, so that both engines say the same.
+The kernel reads what is in the form Kafka writes; the careful codec reads the rest, so that both give the same.
 """
 
 from typing import Any

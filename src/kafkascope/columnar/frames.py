@@ -1,4 +1,4 @@
-"""An Arrow array of frames in, where they lie in memory out; UsageError for what is no such array.
+"""Finds where the frames of an Arrow array are in memory; UsageError for what is no such array.
 
 Arrow itself does not look at offsets, and the kernel believes them: they are checked here.
 """

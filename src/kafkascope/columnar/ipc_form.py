@@ -1,4 +1,4 @@
-"""A schema in, the metadata of an Arrow IPC record batch with it out, and where in it stand the numbers to fill in.
+"""Builds the metadata of an Arrow IPC record batch from a schema, and finds the numbers in it that are filled in later.
 
 Arrow makes a whole batch out of such bytes in one call, where column by column takes ten times as long.
 """

@@ -1,4 +1,4 @@
-"""What a program is made of: operations and their words, the slots of its columns, and the program itself."""
+"""Defines what a program is made of: operations and their words, the slots of its columns, the program itself."""
 
 from dataclasses import dataclass
 

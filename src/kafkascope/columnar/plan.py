@@ -1,4 +1,4 @@
-"""A program in, what its buffers are and how they are put into it out, as arrays; done once a program."""
+"""Lists the buffers that a program writes to, once per program, and links them into it for each job."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -230,11 +230,11 @@ class _Fields:
             yield from self.absent(column.arrow_type, group)
         elif node.element is not None:
             yield from self.field(VALUES_FIELD, node.slot, 4, 1)
-            yield from self.one(column, node.element)
+            yield from self.element(column, node.element)
         else:
-            yield from self.one(column, node)
+            yield from self.element(column, node)
 
-    def one(self, column: Column, node: Node) -> Iterator[Any]:
+    def element(self, column: Column, node: Node) -> Iterator[Any]:
         match column.type:
             case "struct":
                 if node.slot < 0:

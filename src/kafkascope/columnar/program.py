@@ -1,4 +1,4 @@
-"""A layout and its table in, the flat integer program out that the kernel runs for every frame.
+"""Compiles a layout and its table to the flat integer program that the kernel runs for every frame.
 
 The program is a row of int64 words: operations, and behind them the lists that they refer to. Words that are addresses
 (of columns, of other places in the program) are named in `links` and set when the buffers are known.
@@ -7,8 +7,9 @@ A layout with tags has two: in the first an empty tag section is one more byte a
 second takes a tag anywhere. Both fill the same columns.
 """
 
+import dataclasses
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -63,28 +64,28 @@ _LEAST_TAG = 2
 
 @lru_cache(maxsize=2048)
 def compile_program(name: str, version: int, release: str | None = None) -> Program:
-    found = layout(name, version, release)
-    closed = _Build(found.flexible)
-    nodes = closed.message(found.fields, table_of(found.message.name))
+    known = layout(name, version, release)
+    closed = _Build(known.flexible)
+    nodes = closed.message(known.fields, table_of(known.message.name))
     words, links, jumps = closed.linked(0)
     open_at = 0
-    if found.flexible:
+    if known.flexible:
         open_at = len(words)
         opened = _Build(True, is_open=True, places=closed.places)
-        opened.message(found.fields, table_of(found.message.name))
+        opened.message(known.fields, table_of(known.message.name))
         assert opened.slots == closed.slots
         more, more_links, more_jumps = opened.linked(open_at)
         words, links, jumps = words + more, links + more_links, jumps + more_jumps
         closed.depth = max(closed.depth, opened.depth)
     return Program(
-        found.message.name, tuple(words), tuple(links), tuple(jumps), tuple(closed.slots), tuple(closed.least),
+        known.message.name, tuple(words), tuple(links), tuple(jumps), tuple(closed.slots), tuple(closed.least),
         closed.depth, nodes, open_at, tuple(closed.places), closed.longest_run, closed.has_records,
     )  # fmt: skip
 
 
 def _deepest(fields: tuple[LayoutField, ...]) -> int:
     """How many arrays of structs stand within each other."""
-    return max((one.array + _deepest(one.fields) for one in fields if one.type == "struct"), default=0)
+    return max((field.array + _deepest(field.fields) for field in fields if field.type == "struct"), default=0)
 
 
 @dataclass(slots=True)
@@ -93,12 +94,12 @@ class _Build:
 
     flexible: bool
     is_open: bool = False
-    places: list[tuple[str, ...]] = field(default_factory=list)
+    places: list[tuple[str, ...]] = dataclasses.field(default_factory=list)
     group: int = TOP
-    words: list[Any] = field(default_factory=list)
-    slots: list[Slot] = field(default_factory=list)
-    least: list[int] = field(default_factory=lambda: [0])
-    pieces: list[tuple[int, int, int]] = field(default_factory=list)  # the run so far: kind, slot, offset
+    words: list[Any] = dataclasses.field(default_factory=list)
+    slots: list[Slot] = dataclasses.field(default_factory=list)
+    least: list[int] = dataclasses.field(default_factory=lambda: [0])
+    pieces: list[tuple[int, int, int]] = dataclasses.field(default_factory=list)  # the run so far: kind, slot, offset
     run_bytes: int = 0
     longest_run: int = 0
     has_records: bool = False
@@ -109,7 +110,7 @@ class _Build:
     below: int = 0
     arrays: tuple[tuple[int, int], ...] = ()
     in_tag: bool = False
-    bare_end: "_Later" = field(default_factory=lambda: _Later())
+    bare_end: "_Later" = dataclasses.field(default_factory=lambda: _Later())
 
     def message(self, fields: tuple[LayoutField, ...], columns: tuple[Column, ...]) -> tuple[Node, ...]:
         if self.flexible:
@@ -168,12 +169,12 @@ class _Build:
     def struct(self, fields: tuple[LayoutField, ...], columns: tuple[Column, ...]) -> tuple[Node, ...]:
         nodes = []
         tagged = []
-        for one in fields:
-            column = next(column for column in columns if one.source.name in column.names)
-            if one.tag is None:
-                nodes.append(self.field(one, column))
+        for field in fields:
+            column = next(column for column in columns if field.source.name in column.names)
+            if field.tag is None:
+                nodes.append(self.field(field, column))
             else:
-                tagged.append((one, column))
+                tagged.append((field, column))
         if tagged or (self.flexible and self.is_open):
             nodes += self.tag_section(tagged)
         elif self.flexible:
@@ -189,13 +190,13 @@ class _Build:
         nodes = []
         rows: list[Any] = []
         every: list[Any] = []
-        for one, column in tagged:
+        for field, column in tagged:
             start, first = self.here(), len(self.slots)
-            node = self.field(one, column)
+            node = self.field(field, column)
             self.operation(TAG_END)
-            _set_default(self.slots, one, node)
+            _set_default(self.slots, field, node)
             fills = [word for fill in self.fills(first) for word in fill]
-            rows += [one.tag, start, list(fills), len(fills) // FILL]
+            rows += [field.tag, start, list(fills), len(fills) // FILL]
             every += fills
             nodes.append(node)
         behind = self.here()
@@ -231,12 +232,12 @@ class _Build:
             else:
                 yield AGAIN, _Slot(index, VALUES), valid, 0, present
 
-    def field(self, one: LayoutField, column: Column) -> Node:
-        if one.array:
-            return self.array(one, column)
+    def field(self, field: LayoutField, column: Column) -> Node:
+        if field.array:
+            return self.array(field, column)
         path = self.path
-        self.step_into(one.name)
-        node = self.one(one, column, one.nullable)
+        self.step_into(field.name)
+        node = self.element(field, column, field.nullable)
         self.path = path
         return node
 
@@ -245,35 +246,35 @@ class _Build:
         dot = "." if before or last else ""
         self.path = (*before, f"{last}{dot}{name}")
 
-    def array(self, one: LayoutField, column: Column) -> Node:
+    def array(self, field: LayoutField, column: Column) -> Node:
         outer, inner = self.group, len(self.least)
-        self.least.append(one.element_minimum)
-        assert one.element_minimum > 0, f"{column.name}: elements of no bytes have no limit to their number"
-        slot = self.slot(LIST, nullable=one.nullable, child=inner)
-        valid = _Slot(slot, VALID) if one.nullable else 0
-        size = 0 if one.compact else 4
-        attempt = self.attempt(one, column, slot, inner) if self.is_open and one.type == "struct" else None
-        operation = self.operation(ARRAY, _Slot(slot, VALUES), valid, size, int(one.nullable), one.element_minimum)
+        self.least.append(field.element_minimum)
+        assert field.element_minimum > 0, f"{column.name}: elements of no bytes have no limit to their number"
+        slot = self.slot(LIST, nullable=field.nullable, child=inner)
+        valid = _Slot(slot, VALID) if field.nullable else 0
+        size = 0 if field.compact else 4
+        attempt = self.attempt(field, column, slot, inner) if self.is_open and field.type == "struct" else None
+        operation = self.operation(ARRAY, _Slot(slot, VALUES), valid, size, int(field.nullable), field.element_minimum)
         body = self.here()
         self.group = inner
         around = self.path, self.below, self.arrays
-        self.step_into(one.name)
+        self.step_into(field.name)
         self.path = (*self.path[:-1], f"{self.path[-1]}[", "]")
         self.arrays = (*self.arrays, (self.below, slot))
         self.below += ARRAY_DEPTH
-        element = self.one(one, column, False)
+        element = self.element(field, column, False)
         self.path, self.below, self.arrays = around
         self.group = outer
         if self.pieces and len(self.words) == body.word:
             # Nothing but a run: elements of one size, read column by column.
-            assert self.run_bytes == one.element_minimum
+            assert self.run_bytes == field.element_minimum
             kinds, values = [kind for kind, _, _ in self.pieces], _Slot(self.pieces[0][1], VALUES)
             if kinds == [4]:
                 self.words[operation] = INTS
                 self.words[operation + 6] = values
             elif kinds == [1]:
                 self.words[operation] = SMALL_INTS
-                self.words[operation + 3 : operation + 6] = [values, size, int(one.nullable)]
+                self.words[operation + 3 : operation + 6] = [values, size, int(field.nullable)]
             else:
                 self.words[operation] = RUNS
                 self.words[operation + 6 : operation + 8] = [_pieces(self.pieces), len(self.pieces)]
@@ -291,46 +292,46 @@ class _Build:
             self.depth += ARRAY_DEPTH
         return Node(column, outer, slot, element)
 
-    def attempt(self, one: LayoutField, column: Column, slot: int, inner: int) -> int | None:
+    def attempt(self, field: LayoutField, column: Column, slot: int, inner: int) -> int | None:
         """An operation for the case that the elements are of one size, if without tags they are."""
         trial = _Build(True, group=inner, slots=list(self.slots), least=list(self.least))
-        trial.one(one, column, False)
+        trial.element(field, column, False)
         if trial.words or not trial.pieces:
             return None
-        valid = _Slot(slot, VALID) if one.nullable else 0
-        counts = 0 if one.compact else 4, valid, one.element_minimum
+        valid = _Slot(slot, VALID) if field.nullable else 0
+        counts = 0 if field.compact else 4, valid, field.element_minimum
         return self.operation(
             TRY_RUNS, _Slot(slot, VALUES), 0, *counts, _pieces(trial.pieces), len(trial.pieces)
         )  # fmt: skip
 
-    def one(self, one: LayoutField, column: Column, nullable: bool) -> Node:
-        match one.type:
+    def element(self, field: LayoutField, column: Column, nullable: bool) -> Node:
+        match field.type:
             case "struct":
-                return self.maybe_struct(one, column, nullable)
+                return self.maybe_struct(field, column, nullable)
             case "records":
-                return self.records(one, column, nullable)
+                return self.records(field, column, nullable)
             case "string" | "bytes":
-                return self.sized(one, column, nullable)
-        width = FIXED_SIZES[one.type]
+                return self.sized(field, column, nullable)
+        width = FIXED_SIZES[field.type]
         slot = self.slot(FIXED, width=width)
-        self.piece(BOOL if one.type == "bool" else width, slot, width)
+        self.piece(BOOL if field.type == "bool" else width, slot, width)
         return Node(column, self.group, slot)
 
-    def maybe_struct(self, one: LayoutField, column: Column, nullable: bool) -> Node:
+    def maybe_struct(self, field: LayoutField, column: Column, nullable: bool) -> Node:
         if not nullable:
-            return Node(column, self.group, children=self.struct(one.fields, column.children))
+            return Node(column, self.group, children=self.struct(field.fields, column.children))
         slot = self.slot(STRUCT, nullable=True)
         # Behind a tag presence is a varint of 0 or 1, elsewhere an int8 of -1 or 1.
-        operation = self.operation(PRESENT, _Slot(slot, VALID), 0xFF if one.tag is None else 0)
-        children = self.struct(one.fields, column.children)
+        operation = self.operation(PRESENT, _Slot(slot, VALID), 0xFF if field.tag is None else 0)
+        children = self.struct(field.fields, column.children)
         fills = [word for fill in self.fills(slot + 1) for word in fill]
         self.words[operation + 3 : operation + 6] = [self.here(), fills, len(fills) // FILL]
         return Node(column, self.group, slot, children=children)
 
-    def sized(self, one: LayoutField, column: Column, nullable: bool) -> Node:
-        hidden, string = column.care is Care.HIDDEN, one.type == "string"
+    def sized(self, field: LayoutField, column: Column, nullable: bool) -> Node:
+        hidden, string = column.care is Care.HIDDEN, field.type == "string"
         slot = self.slot(OFFSETS, nullable=nullable or hidden, data=not hidden)
-        size = 0 if one.compact else 2 if string else 4
+        size = 0 if field.compact else 2 if string else 4
         valid = _Slot(slot, VALID) if nullable or hidden else 0
         if hidden:
             longest = MAX_STRING_BYTES if string else 0x7FFFFFFF
@@ -340,7 +341,7 @@ class _Build:
             self.operation(code, _Slot(slot, VALUES), valid, _Slot(slot, DATA), size, int(nullable))
         return Node(column, self.group, slot)
 
-    def records(self, one: LayoutField, column: Column, nullable: bool) -> Node:
+    def records(self, field: LayoutField, column: Column, nullable: bool) -> Node:
         """Slots: the struct, its size, its truncated bytes, its list of batches, and the columns of those."""
         self.has_records = True
         slot = self.slot(STRUCT, nullable=nullable)
@@ -356,7 +357,7 @@ class _Build:
         columns: list[Any] = [_Slot(slot, VALID) if nullable else 0]
         columns += [_Slot(slot + 1, VALUES), _Slot(slot + 2, VALUES), _Slot(slot + 3, VALUES), _Slot(slot + 3, VALID)]
         columns += [_Slot(slot + 4 + index, VALUES) for index in range(len(ITEM_BYTES))]
-        self.operation(RECORDS, columns, 0 if one.compact else 4, int(nullable))
+        self.operation(RECORDS, columns, 0 if field.compact else 4, int(nullable))
         return Node(column, self.group, slot)
 
     def linked(self, base: int) -> tuple[list[int], list[Link], list[tuple[int, int]]]:
@@ -424,16 +425,16 @@ def _pieces(pieces: list[tuple[int, int, int]]) -> list[Any]:
     return words
 
 
-def _set_default(slots: list[Slot], one: LayoutField, node: Node) -> None:
+def _set_default(slots: list[Slot], field: LayoutField, node: Node) -> None:
     """What a tagged field that is not there means, written to its slots."""
-    value = one.default_value()
+    value = field.default_value()
     if value is None:
         slots[node.slot].null_default = True
     elif isinstance(value, dict):
-        for child in one.fields:
+        for child in field.fields:
             _set_default(slots, child, next(n for n in node.children if child.source.name in n.column.names))
     elif isinstance(value, int):
         slots[node.slot].default = int(value)
     else:
         # Zero and empty are what a slot has anyway.
-        assert not value or value == bytes(16) or getattr(value, "int", 0) == 0, f"{one.name}: default {value!r}"
+        assert not value or value == bytes(16) or getattr(value, "int", 0) == 0, f"{field.name}: default {value!r}"

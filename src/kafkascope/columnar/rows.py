@@ -1,4 +1,4 @@
-"""One decoded value in, the same as a row of the message's table out: what the kernel would have written."""
+"""Converts a decoded value to a row of the message's table, as the kernel would have written it."""
 
 from typing import Any
 
@@ -45,11 +45,11 @@ def _records(content: bytes, contents: bool) -> dict[str, Any]:
     """Batches by their headers; None where this is no record data."""
     row: dict[str, Any] = {"size": len(content), "truncated_bytes": 0, "batches": None}
     try:
-        found = decode_records(content, unpack=False)
+        decoded = decode_records(content, unpack=False)
     except DecodeError:
         return row
-    row["truncated_bytes"] = found.truncated_bytes
-    row["batches"] = [_batch(batch) for batch in found.batches]
+    row["truncated_bytes"] = decoded.truncated_bytes
+    row["batches"] = [_batch(batch) for batch in decoded.batches]
     if contents:
         for batch_row, unpacked in zip(row["batches"], _unpacked(content), strict=False):
             batch_row["contents"] = unpacked

@@ -1,4 +1,4 @@
-"""Memory that the kernel fills first, kept between calls: a small table is packed out of it, a large one moves on.
+"""Holds the memory that the kernel fills first: a small table is packed out of it, a large one gets memory of its own.
 
 It is address space most of all: pages that no frame has needed are not there.
 """
@@ -6,7 +6,7 @@ It is address space most of all: pages that no frame has needed are not there.
 import ctypes
 import mmap
 from collections import OrderedDict
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -25,15 +25,6 @@ _KEPT_BYTES = 16 * 1024 * 1024
 _WRITTEN_BYTES = 8 * 1024 * 1024
 # Programs whose places here are remembered.
 _MOST_JOBS = 256
-_STAGE_BYTES = 1024 * 1024
-
-
-class FewJob(NamedTuple):
-    """The job of a message and version for at most `most` small frames; the address is 0 where there is none."""
-
-    address: int
-    most: int
-    job: Job | None
 
 
 class Scratch:
@@ -47,20 +38,16 @@ class Scratch:
         self.heavy = False
         self.written = 0
         self.jobs: OrderedDict[tuple[Program, int], tuple[Job, Ints, Ints]] = OrderedDict()
-        self.few: dict[tuple[str | None, int], FewJob] = {}
-        # Here the versions of one message are packed before they are joined.
-        self.stage = np.empty(_STAGE_BYTES, np.uint8)
 
     def job(self, program: Program, room_bytes: int) -> tuple[Job, Ints, Ints]:
         """For the worst that so many bytes of frames can hold, with the addresses of its buffers by place, and the rows
         there is room for in each group."""
-        found = self.jobs.get((program, room_bytes))
-        if found is None:
+        job = self.jobs.get((program, room_bytes))
+        if job is None:
             if len(self.jobs) >= _MOST_JOBS:
                 self.jobs.popitem(last=False)
-                self.few.clear()
-            found = self.jobs[program, room_bytes] = self._made(program, room_bytes)
-        return found
+            job = self.jobs[program, room_bytes] = self._made(program, room_bytes)
+        return job
 
     def _made(self, program: Program, room_bytes: int) -> tuple[Job, Ints, Ints]:
         plan = plan_of(program)
@@ -87,7 +74,6 @@ class Scratch:
 
     def _map(self, size: int) -> None:
         self.jobs.clear()
-        self.few.clear()
         self.size = -(-size // mmap.PAGESIZE) * mmap.PAGESIZE
         self.area = mmap.mmap(-1, self.size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         if hasattr(mmap, "MADV_NOHUGEPAGE"):

@@ -1,5 +1,5 @@
-"""What may leave the decoder as it came: a field in, open or hidden out; a message's JSON in, the same without secrets
-out. `data/secrets.txt` classifies the fields, and bytes that nobody has classified are hidden (protocol note 56)."""
+"""Decides which fields may leave the decoder as they came, and hides the others in a message's JSON.
+`data/secrets.txt` classifies the fields, and bytes that nobody has classified are hidden (protocol note 56)."""
 
 from collections.abc import Mapping
 from enum import Enum
@@ -26,11 +26,11 @@ class Care(Enum):
 @cache
 def classified() -> dict[str, Care]:
     """By place: `AlterConfigsRequest.Resources.Configs.Value`."""
-    found = {}
+    known = {}
     for line in lines("secrets.txt"):
         care, place = line.split(" ")
-        found[place] = Care(care)
-    return found
+        known[place] = Care(care)
+    return known
 
 
 def care_of(message: str, path: tuple[str, ...], type_: str) -> Care:
@@ -48,8 +48,8 @@ def hide(name: str, version: int, json_value: Any, release: str | None = None) -
     """A copy of a message in Kafka's JSON form, as a request log has it, with null for what the tables hide. Record
     data is null too; a name that the catalog does not know keeps its place and loses its content; of unknown tags
     number and size are left."""
-    found = layout(name, version, release)
-    return _hide_struct(found.message.name, found.fields, (), json_value)
+    known = layout(name, version, release)
+    return _hide_struct(known.message.name, known.fields, (), json_value)
 
 
 def _hide_struct(message: str, fields: tuple[LayoutField, ...], above: tuple[str, ...], value: Any) -> Any:

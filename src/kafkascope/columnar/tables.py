@@ -1,4 +1,4 @@
-"""A message in, its table's shape out: one tree of columns for all versions, snake_case names, nesting kept."""
+"""Derives the columns of a message's table: one tree for all versions, snake_case names, nesting kept."""
 
 import re
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Uuids as 16 bytes each into the text that Kafka writes: url-safe base64 without padding."""
+"""Writes uuids of 16 bytes as the text that Kafka shows: url-safe base64 without padding."""
 
 from typing import Any
 
@@ -14,6 +14,9 @@ _ALPHABET = np.frombuffer(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 def uuid_text(raw: npt.NDArray[np.uint8], count: int) -> npt.NDArray[np.uint8]:
     """The digits of the first `count` uuids, one after the other."""
     assert len(raw) >= 16 * count
+    # Arrow's buffers are of both kinds, and the kernel is compiled for one.
+    raw = raw.view()
+    raw.flags.writeable = False
     digits = np.empty(count * UUID_DIGITS, np.uint8)
     _write(raw, digits, _ALPHABET, count)
     return digits

@@ -63,14 +63,11 @@ def test_every_kernel_of_the_room_checks_its_indices() -> None:
 
 
 @pytest.mark.parametrize("at", [*OUTSIDE, 7, 8, 9])
-def test_reads_and_writes_outside_of_an_array_are_refused(at: int) -> None:
+def test_reads_outside_of_an_array_are_refused(at: int) -> None:
     data = np.zeros(8, np.uint8)
     calls: list[tuple[Any, int, tuple[Any, ...]]] = [
         (checked.read_i16, 2, (data, at)),
         (checked.read_i32, 4, (data, at)),
-        (checked.write_16, 2, (data, at, 1)),
-        (checked.write_32, 4, (data, at, 1)),
-        (checked.write_64, 8, (data, at, 1)),
     ]
     for kernel, width, arguments in calls:
         assert not 0 <= at <= 8 - width

@@ -114,7 +114,7 @@ def test_a_changed_constant_of_a_function_that_is_called_is_another_kernel(kept:
         inner = jit(kernel("def kernel(a): return a + STEP", STEP=step))
         results.append(jit(kernel("def kernel(a): return inner(a) * 10", inner=inner))(1))
     assert results == [20, 30]
-    assert len(list(kept.iterdir())) == 4
+    assert len(list(kept.iterdir())) == 2
 
 
 def test_content_goes_by_code_constants_and_all_that_is_called() -> None:
@@ -206,3 +206,19 @@ def test_processes_that_compile_at_the_same_time_leave_whole_files(tmp_path: Pat
         [sys.executable, script, " ".join(kinds)], env=environment, capture_output=True, text=True, check=True
     )
     assert again.stdout == "4 0\n"
+
+
+def test_a_kernel_that_another_calls_is_kept_inside_it(kept: Path) -> None:
+    @jit
+    def inner(value: int) -> int:
+        return value + 1
+
+    @jit
+    def outer(value: int) -> int:
+        return int(inner(value)) * 2
+
+    assert outer(20) == 42
+    assert ["outer" in path.name for path in kept.iterdir()] == [True]
+    # It can be called by itself all the same.
+    assert inner(41) == 42
+    assert len(list(kept.iterdir())) == 2

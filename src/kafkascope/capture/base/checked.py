@@ -21,9 +21,6 @@ _load_16: Any = memory.load_i16
 _load_32: Any = memory.load_i32
 _load_64: Any = memory.load_raw64
 _load_8: Any = memory.load_u8
-_store_16: Any = memory.store_16
-_store_32: Any = memory.store_32
-_store_64: Any = memory.store_64
 _prefetch: Any = memory.prefetch
 
 
@@ -44,25 +41,6 @@ def read_i16(data: Any, at: Number) -> Number:
 def read_i32(data: Any, at: Number) -> Number:
     check(data, at, 4)
     return _load_32(data.ctypes.data + at)
-
-
-@inlined
-def write_16(data: Any, at: Number, value: Number) -> None:
-    """In the machine's byte order, like all writes here."""
-    check(data, at, 2)
-    _store_16(data.ctypes.data + at, value)
-
-
-@inlined
-def write_32(data: Any, at: Number, value: Number) -> None:
-    check(data, at, 4)
-    _store_32(data.ctypes.data + at, value)
-
-
-@inlined
-def write_64(data: Any, at: Number, value: Number) -> None:
-    check(data, at, 8)
-    _store_64(data.ctypes.data + at, value)
 
 
 @inlined

@@ -1,7 +1,6 @@
-"""A batch of exchanges in, the columns of the table `exchanges` out as an Arrow record batch. Times are UTC
-microseconds; what is not known is null."""
+"""Builds the columns of the table `exchanges` from a batch. Times are UTC microseconds; what is unknown is null."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -9,23 +8,17 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kafkascope.capture.exchanges.exchange_pack import (
-    CLIENT_ID,
-    COLUMNS,
-    GROUP_ID,
-    MEMBER_ID,
-    Form,
-    Told,
-    measure,
-    number_ends,
-    write,
-)
-from kafkascope.capture.exchanges.exchanges import ExchangeBatch
+from kafkascope.capture.base.flow import FrameKind, Int64s
+from kafkascope.capture.base.memory_view import NO_BYTES, Content
+from kafkascope.capture.exchanges.exchanges import Ends, ExchangeBatch
+from kafkascope.capture.exchanges.identity import connection_name, exchange_ids
 from kafkascope.capture.exchanges.pairing import STATUSES
-from kafkascope.columnar.ipc_form import form_of
+from kafkascope.capture.frames.body_scan import LISTED, THE_ONE
+from kafkascope.capture.frames.headers import Frame
+from kafkascope.capture.frames.scan_program import Fact
 from kafkascope.errors import KernelError
 from kafkascope.schema.catalog import apis
-from kafkascope.schema.errors.error_codes import error_codes, error_name
+from kafkascope.schema.errors.error_codes import error_name
 
 TIME = pa.timestamp("us", tz="UTC")
 SCHEMA = pa.schema(
@@ -57,122 +50,237 @@ SCHEMA = pa.schema(
         ("member_id", pa.string()),
     ]
 )
-# The answer may wait by design: for records, for members to join, for the leader's assignment.
+# The response may wait by design: for records, for members to join, for the leader's assignment.
 LONG_POLLS = ("Fetch", "ShareFetch", "JoinGroup", "SyncGroup")
 # A SASL token after SaslHandshake v0 has no header and no API (KIP-43).
 TOKEN_API = "SaslToken"  # noqa: S105
 # A line of a request log may tell how long an exchange took and not when. FIRST_NS of its rows is then before this, and
-# counts from a moment that nobody knows; their LAST_NS is good for the order alone.
+# counts from an unknown moment; their LAST_NS is good for the order alone.
 KNOWN_FROM_NS = -9_000_000_000 * 1_000_000_000
+PREFIX_BYTES = 4  # the frame's own length is sent too
 
-Ints = npt.NDArray[np.int64]
-
-
-class _Names(NamedTuple):
-    """Texts that are the same for all batches, as the kernel wants them: places in `words`."""
-
-    apis: Ints
-    errors: Ints
-    first_error: int
-    statuses: Ints
-    words: npt.NDArray[np.uint8]
+Mask = npt.NDArray[np.bool_]
 
 
 def to_arrow(batch: ExchangeBatch) -> pa.RecordBatch:
-    """A row an exchange, in the batch's order."""
+    """A row per exchange, in the batch's order."""
     try:
-        return _to_arrow(batch)
+        columns = _columns(batch)
     except IndexError as error:
         raise KernelError.at(f"exchanges of {batch.recordings.uris[-1]}") from error
+    return pa.RecordBatch.from_arrays([columns[name] for name in SCHEMA.names], schema=SCHEMA)
 
 
-def _to_arrow(batch: ExchangeBatch) -> pa.RecordBatch:
-    facts, names = batch.facts, _names()
-    which, used = np.empty((2, len(batch)), np.int64)
-    numbered = np.zeros(len(batch.ends), np.int64)
-    count = number_ends(batch.rows, batch.request, batch.response, numbered, which, used)
-    ends = [batch.ends[number] for number in used[:count].tolist()]
-    # Texts of this batch, one behind the other.
-    sides = [text for end in ends for text in (end.client_address, end.broker_address, end.software)]
-    texts, held = _texts([*sides, *batch.recordings.uris, *facts.more_ids.values()])
-    uris = slice(len(sides), len(sides) + len(batch.recordings.uris))
-    for (index, fact), (at, size) in zip(facts.more_ids, texts[uris.stop :].tolist(), strict=True):
-        facts.values[index, fact : fact + 2] = len(batch.content.first) + len(batch.content.second) + at, size
-    numbers = np.array([(end.number, end.software_from) for end in ends], np.uint64).reshape(-1, 2).view(np.int64)
-    files = np.array(batch.recordings.first_packets, np.int64).reshape(-1, 1)
-    told = Told(
-        waited=batch.content.first, body=batch.content.second, texts=held, words=names.words, rows=batch.rows,
-        request=batch.request, response=batch.response, status=batch.status, values=facts.values,
-        seen=facts.seen, which=which, ends=np.concatenate([numbers, texts[: len(sides)].reshape(-1, 6)], axis=1),
-        files=np.concatenate([files, texts[uris]], axis=1), apis=names.apis, errors=names.errors,
-        first_error=names.first_error, statuses=names.statuses, known_from_ns=KNOWN_FROM_NS, sized=batch.sized,
-    )  # fmt: skip
-    form = _form()
-    size = measure(told, form)
-    if not size:
-        every = _names(every_error=True)
-        told = told._replace(
-            apis=every.apis,
-            errors=every.errors,
-            first_error=every.first_error,
-            statuses=every.statuses,
-            words=every.words,
-        )
-        size = measure(told, form)
-    made = pa.allocate_buffer(size)
-    plain = write(told, form, np.frombuffer(made, np.uint8))
-    columns = pa.ipc.read_record_batch(made, SCHEMA)
-    if not plain:
-        for column in (CLIENT_ID, GROUP_ID, MEMBER_ID):
-            columns = columns.set_column(column, SCHEMA.field(column), _as_text(columns.column(column)))
-    return columns
+def _columns(batch: ExchangeBatch) -> dict[str, pa.Array]:
+    rows, facts, own = batch.rows, batch.facts, batch.row()
+    asked, answered = batch.request >= 0, batch.response >= 0
+    kind, key = rows[own, Frame.KIND], rows[own, Frame.API_KEY]
+    token = asked & (kind == FrameKind.TOKEN)
+    framed = asked & ~token
+    offset, packet = rows[own, Frame.OFFSET], rows[own, Frame.PACKET]
+    ends = _Ends.of(batch.ends, rows[own, Frame.CONNECTION])
+    file, packet = batch.recordings.place(packet)
+    error, failed = facts.values[:, Fact.ERROR], answered & (facts.seen[:, Fact.ERROR] > 0)
+    wait, waits = facts.values[:, Fact.MAX_WAIT], facts.seen[:, Fact.MAX_WAIT] > 0
+    api = _api_numbers(key, framed, token)
+    long_poll = asked & _long_polls()[api] & (~waits | (wait > 0))
+    names = {
+        "exchange_id": exchange_ids(ends.hashes(), offset, (~asked).astype(np.int64)),
+        "connection_id": ends.texts(connection_name(end.number) for end in ends.known),
+        "capture_uri": _Texts.of(batch.recordings.uris).at(file),
+        "api": _api_texts().at(api),
+        "client_id": _client_ids(batch, asked),
+        "client_address": ends.texts(end.client_address for end in ends.known),
+        "broker_address": ends.texts(end.broker_address for end in ends.known),
+        "client_software": ends.software(offset),
+        "error": _errors(error, failed),
+        "status": _status_texts().at(batch.status),
+        "group_id": _named(batch, Fact.GROUP_AT),
+        "member_id": _named(batch, Fact.MEMBER_AT),
+    }
+    numbers = {
+        "packet": (packet, None),
+        **_times(batch, own, asked, answered),
+        "max_wait_ms": (wait, long_poll & waits),
+        "api_key": (key, framed),
+        "api_version": (rows[own, Frame.VERSION], framed),
+        "correlation_id": (rows[own, Frame.CORRELATION], kind != FrameKind.TOKEN),
+        "request_bytes": (_sent_bytes(batch, own), asked & batch.sized),
+        "response_bytes": (_sent_bytes(batch, batch.response), answered & batch.sized),
+        "error_code": (error, failed),
+        "throttle_ms": (facts.values[:, Fact.THROTTLE], facts.seen[:, Fact.THROTTLE] > 0),
+    }
+    made = {name: _numbers(values, SCHEMA.field(name).type, valid) for name, (values, valid) in numbers.items()}
+    bits = pa.Array.from_buffers(pa.bool_(), len(batch), [None, _bits(long_poll)])
+    return {**names, **made, "long_poll": bits}
 
 
-def _as_text(column: pa.Array) -> pa.Array:
+def _times(batch: ExchangeBatch, own: Int64s, asked: Mask, answered: Mask) -> dict[str, tuple[Int64s, Mask]]:
+    first_ns = batch.rows[own, Frame.FIRST_NS]
+    timed = (first_ns >= KNOWN_FROM_NS) | batch.sized
+    request_ns = np.where(timed, batch.rows[own, Frame.LAST_NS], first_ns)
+    response_ns = batch.rows[batch.response, Frame.FIRST_NS]
+    request_us, response_us = request_ns // 1000, response_ns // 1000
+    # A response that was recorded before its request has no latency. Otherwise it is between the times as they are
+    # written, in whole microseconds.
+    ordered = asked & answered & (response_ns >= request_ns)
+    return {
+        "request_at": (request_us, asked & timed),
+        "response_at": (response_us, answered & timed),
+        "latency_us": (response_us - request_us, ordered),
+    }
+
+
+def _sent_bytes(batch: ExchangeBatch, at: Int64s) -> Int64s:
+    """Of frames as they were sent, whether all of them was recorded or not."""
+    sent: Int64s = batch.rows[at, Frame.SIZE] + batch.rows[at, Frame.MISSING] + PREFIX_BYTES
+    return sent
+
+
+class _Texts(NamedTuple):
+    """Texts that rows refer to by number, side by side; the size of null is -1."""
+
+    content: Content
+    places: Int64s
+    sizes: Int64s
+
+    @classmethod
+    def of(cls, words: Sequence[str | None]) -> "_Texts":
+        encoded = [None if word is None else word.encode() for word in words]
+        held = np.frombuffer(bytearray().join([word for word in encoded if word is not None]), np.uint8)
+        sizes = np.array([-1 if word is None else len(word) for word in encoded], np.int64)
+        return cls(Content(NO_BYTES, held), _starts(np.maximum(sizes, 0)), sizes)
+
+    def at(self, numbers: npt.NDArray[np.integer], valid: Mask | None = None) -> pa.StringArray:
+        sizes = self.sizes[numbers]
+        return _text(self.content, self.places[numbers], sizes if valid is None else np.where(valid, sizes, -1))
+
+
+class _Ends(NamedTuple):
+    """The connections of a batch, each once, and which of them each exchange is of."""
+
+    known: list[Ends]
+    which: Int64s
+
+    @classmethod
+    def of(cls, ends: list[Ends], connections: Int64s) -> "_Ends":
+        used = np.zeros(len(ends), np.bool_)
+        used[connections] = True
+        numbered = np.cumsum(used) - 1
+        return cls([ends[number] for number in np.flatnonzero(used).tolist()], numbered[connections])
+
+    def hashes(self) -> npt.NDArray[np.uint64]:
+        return np.array([end.number for end in self.known], np.uint64)[self.which]
+
+    def texts(self, words: Iterable[str | None]) -> pa.StringArray:
+        return _Texts.of(list(words)).at(self.which)
+
+    def software(self, offset: Int64s) -> pa.StringArray:
+        known_from = np.array([end.software_from for end in self.known], np.int64)
+        return _Texts.of([end.software for end in self.known]).at(self.which, offset >= known_from[self.which])
+
+
+def _api_numbers(key: Int64s, framed: Mask, token: Mask) -> Int64s:
+    """Of `_api_names`: those the catalog does not know, and of responses alone, are null."""
+    null = len(_api_names()) - 1
+    numbers = np.where(framed & (key >= 0) & (key < null - 1), key, null)
+    return np.where(token, null - 1, numbers)
+
+
+@cache
+def _api_names() -> list[str | None]:
+    """By key, then that of raw tokens, then null."""
+    known = apis()
+    return [*(known.get(key) for key in range(max(known) + 1)), TOKEN_API, None]
+
+
+@cache
+def _api_texts() -> _Texts:
+    return _Texts.of(_api_names())
+
+
+@cache
+def _long_polls() -> Mask:
+    return np.array([name in LONG_POLLS for name in _api_names()])
+
+
+@cache
+def _status_texts() -> _Texts:
+    return _Texts.of(STATUSES)
+
+
+def _errors(error: Int64s, failed: Mask) -> pa.StringArray:
+    """Of no error there is no name."""
+    failed = failed & (error != 0)
+    codes, numbers = np.unique(error[failed], return_inverse=True)
+    every = np.zeros(len(error), np.int64)
+    every[failed] = numbers + 1
+    return _Texts.of([None, *(error_name(code) for code in codes.tolist())]).at(every)
+
+
+def _client_ids(batch: ExchangeBatch, asked: Mask) -> pa.StringArray:
+    rows, request = batch.rows, batch.request
+    at, size = rows[request, Frame.CLIENT_AT], rows[request, Frame.CLIENT_SIZE]
+    return _sent_text(batch.content, rows[request, Frame.FRAME_AT] + at, np.where(asked & (at >= 0), size, -1))
+
+
+def _named(batch: ExchangeBatch, fact: Fact) -> pa.StringArray:
+    """Groups or members: as they were sent, or as the careful codec read them."""
+    values, seen = batch.facts.values, batch.facts.seen[:, fact]
+    places = values[:, fact].copy()
+    sizes = np.where((seen == LISTED) | (seen == THE_ONE), values[:, fact + 1], -1)
+    careful = {row: name for (row, of), name in batch.facts.more_ids.items() if of == fact and sizes[row] >= 0}
+    if not careful:
+        return _sent_text(batch.content, places, sizes)
+    numbers = list(careful)
+    sent = np.maximum(sizes, 0)
+    sent[numbers] = 0
+    texts = _Texts.of(list(careful.values()))
+    content = Content(batch.content.gathered(np.where(sent > 0, places, 0), sent), texts.content.second)
+    places = _starts(sent)
+    places[numbers], sizes[numbers] = len(content.first) + texts.places, texts.sizes
+    return _sent_text(content, places, sizes)
+
+
+def _sent_text(content: Content, places: Int64s, sizes: Int64s) -> pa.StringArray:
+    """Clients send what they like: what isn't UTF-8 is shown with replacement characters."""
+    column = _text(content, places, sizes)
+    if np.frombuffer(column.buffers()[2], np.uint8).max(initial=0) < 0x80:
+        return column
     try:
         column.validate(full=True)
     except pa.ArrowInvalid:
-        # Clients send what they like; here it is shown with replacement characters.
         sent = column.view(pa.binary()).to_pylist()
-        return pa.array([None if v is None else v.decode(errors="replace") for v in sent], pa.string())
+        return pa.array([None if text is None else text.decode(errors="replace") for text in sent], pa.string())
     return column
 
 
-def _texts(words: Sequence[str | None]) -> tuple[Ints, npt.NDArray[np.uint8]]:
-    """(place, size) of each, the size -1 for None; and what they are in."""
-    encoded = [None if word is None else word.encode() for word in words]
-    held = np.frombuffer(bytearray().join([word for word in encoded if word is not None]), np.uint8)
-    found = np.empty((len(words), 2), np.int64)
-    sizes = found[:, 1]
-    sizes[:] = [-1 if word is None else len(word) for word in encoded]
+def _text(content: Content, places: Int64s, sizes: Int64s) -> pa.StringArray:
+    """The text at each of the places; null where its size is below 0."""
     kept = np.maximum(sizes, 0)
-    found[:, 0] = np.cumsum(kept) - kept
-    return found, held
+    ends = np.zeros(len(sizes) + 1, np.int32)
+    np.cumsum(kept, out=ends[1:])
+    # What is null may have any place.
+    text = content.gathered(np.where(kept > 0, places, 0), kept)
+    buffers = [_valid(sizes >= 0), pa.py_buffer(ends), pa.py_buffer(text)]
+    return pa.Array.from_buffers(pa.string(), len(sizes), buffers)
 
 
-@cache
-def _names(*, every_error: bool = False) -> _Names:
-    """With the errors that the catalog knows, or with any that there can be."""
-    known = apis()
-    names = [known.get(key) for key in range(max(known) + 1)]
-    waits = np.array([[name in LONG_POLLS] for name in (*names, None)], np.int64)
-    codes = range(-(1 << 15), 1 << 15) if every_error else range(min(error_codes()), max(error_codes()) + 1)
-    texts, words = _texts([*names, TOKEN_API, *STATUSES, *(error_name(code) for code in codes)])
-    api_texts, statuses, errors = np.split(texts, [len(waits), len(waits) + len(STATUSES)])
-    return _Names(np.concatenate([api_texts, waits], axis=1), errors, codes.start, statuses, words)
+def _starts(sizes: Int64s) -> Int64s:
+    starts: Int64s = np.cumsum(sizes) - sizes
+    return starts
 
 
-@cache
-def _bare_form() -> Form:
-    made = form_of(SCHEMA)
-    none = np.empty(0, np.int64)
-    data = np.frombuffer(bytearray(made.data), np.uint8)
-    return Form(
-        data, made.nodes_at, made.buffers_at, made.length_at, made.body_length_at, none, none.reshape(0, 3), none
-    )
+def _numbers(values: Int64s, kind: pa.DataType, valid: Mask | None) -> pa.Array:
+    """What is null is 0 in memory."""
+    narrow = (values if valid is None else np.where(valid, values, 0)).astype(f"i{kind.bit_width // 8}")
+    return pa.Array.from_buffers(kind, len(values), [None if valid is None else _valid(valid), pa.py_buffer(narrow)])
 
 
-def _form() -> Form:
-    """With room of its own."""
-    room = np.empty(COLUMNS, np.int64), np.empty((COLUMNS, 3), np.int64), np.empty(COLUMNS, np.int64)
-    return Form(*_bare_form()[:5], *room)
+def _valid(valid: Mask) -> pa.Buffer | None:
+    """None where nothing is null."""
+    return None if valid.all() else _bits(valid)
+
+
+def _bits(bits: Mask) -> pa.Buffer:
+    return pa.py_buffer(np.packbits(bits, bitorder="little"))

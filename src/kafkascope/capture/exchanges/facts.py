@@ -19,6 +19,7 @@ from kafkascope.capture.base.numbers import Number, Numbers
 from kafkascope.capture.exchanges.bodies import decode_request, decode_response, other_layouts
 from kafkascope.capture.exchanges.envelopes import InnerExchanges, open_envelopes
 from kafkascope.capture.frames.body_scan import (
+    KEEP_NONE,
     NAME_WIDTH,
     SEVERAL,
     THE_ONE,
@@ -266,8 +267,8 @@ def _scan_all(
                 end = start + rows[response[index], Frame.SIZE]
                 if end - start >= 6 and read_i16(data, start + 4) == UNSUPPORTED_VERSION:
                     result, _ = scan(
-                        operations, tags, entry[1, key, 0], data, 0, start + 4, end, values[index], seen[index], index,
-                        names, named, False, stack,
+                        operations, tags, entry[1, key, 0], data, np.int64(0), start + 4, end, values[index],
+                        seen[index], index, names, named, KEEP_NONE, stack,
                     )  # fmt: skip
                     if result != ScanResult.READ:
                         values[index, :] = 0
@@ -342,7 +343,7 @@ def _scan_all(
                 scan(
                     operations, tags, entry[0, key, version], data, row[Frame.FRAME_AT] - start,
                     start + row[Frame.BODY_AT], start + row[Frame.SIZE], values[index], seen[index], index, names,
-                    named, False, stack,
+                    named, KEEP_NONE, stack,
                 )  # fmt: skip
             states |= state[index]
     return len(request), named, states, FactsStop.DONE

@@ -16,7 +16,7 @@ from kafkascope.capture.base.numbers import Number
 from kafkascope.columnar.compiling.jit import jit
 
 # 64 bits for a connection, 96 for an exchange, as hex digits: no two of a billion exchanges collide.
-CONNECTION_DIGITS, EXCHANGE_DIGITS = 16, 24
+EXCHANGE_DIGITS = 24
 _ENDS, _OPENED = Struct(">16sH16sH"), Struct(">16sH16sHIcI")
 # The prefix of an IPv4 address mapped into IPv6.
 _IPV4 = bytes.fromhex("00000000000000000000ffff")
@@ -82,19 +82,19 @@ def _mix(value: Any) -> Any:
 @jit
 def _write_ids(hashes: Any, offsets: Any, sides: Any, digits: Any) -> None:
     for index in range(len(hashes)):
-        write_id(hashes[index], offsets[index], sides[index], digits, index * EXCHANGE_DIGITS)
+        _write_id(hashes[index], offsets[index], sides[index], digits, index * EXCHANGE_DIGITS)
 
 
 @jit
-def write_id(number: Number, offset: Number, side: Number, digits: Any, at: Number) -> None:
+def _write_id(number: Number, offset: Number, side: Number, digits: Any, at: Number) -> None:
     golden = np.uint64(0x9E3779B97F4A7C15)
     first = _mix(_mix(number + golden) ^ (offset + side * golden))
-    write_digits(first, np.int64(16), digits, at)
-    write_digits(_mix(first + golden + number), np.int64(EXCHANGE_DIGITS - 16), digits, at + 16)
+    _write_digits(first, np.int64(16), digits, at)
+    _write_digits(_mix(first + golden + number), np.int64(EXCHANGE_DIGITS - 16), digits, at + 16)
 
 
 @jit
-def write_digits(value: Number, count: Number, digits: Any, start: Number) -> None:
+def _write_digits(value: Number, count: Number, digits: Any, start: Number) -> None:
     """Writes the first `count` hex digits of a value."""
     for at in range(count):
         nibble = np.int64(value >> np.uint64(60 - 4 * at)) & 15

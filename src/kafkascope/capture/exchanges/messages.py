@@ -1,6 +1,5 @@
-"""Exchanges in, their bodies out as Arrow tables: one message a table, keyed by `exchange_id`, all versions alike."""
+"""Decodes the bodies of exchanges to Arrow tables: one message per table, keyed by `exchange_id`."""
 
-import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -15,13 +14,12 @@ from kafkascope.capture.exchanges.exchange_columns import to_arrow
 from kafkascope.capture.exchanges.exchanges import ExchangeBatch
 from kafkascope.capture.exchanges.facts import ENVELOPE
 from kafkascope.capture.exchanges.record_sizes import with_sizes
-from kafkascope.capture.exchanges.waiting_bodies import FEW_BYTES, LONG_BYTES, Block, Group, copied, joined, own_keys
+from kafkascope.capture.exchanges.waiting_bodies import LONG_BYTES, Block, Group, copied
 from kafkascope.capture.frames.headers import (
     Frame,
 )
 from kafkascope.columnar.decode import ERROR, decode_columns
 from kafkascope.columnar.program import compile_program
-from kafkascope.columnar.small_batches import VERSION_COLUMN, Few, decode_few
 from kafkascope.limits import MAX_BODY_BYTES, MAX_CAREFUL_FRAME_BYTES
 
 # The kernel wants many frames at once; memory wants them not to pile up.
@@ -32,6 +30,7 @@ MOST_BYTES = 16 << 20
 MOST_SHARED_BYTES = 8 << 20
 
 KEY = "exchange_id"
+VERSION_COLUMN = "api_version"
 # Message, version, and whether the recording tells the sizes of record data and no more of it.
 _Key = tuple[str, int, bool]
 
@@ -51,21 +50,15 @@ class Messages:
     def __init__(self, keys: Sequence[str] = (KEY,), *, contents: bool = False) -> None:
         self._keys = list(keys)
         self._contents = contents
-        # Those of a first batch, while they may be all there is.
-        self._first: list[Block] = []
         self._groups: dict[_Key, Group] = {}
         self._size = 0
         self._shared_bytes = 0
 
     def add(self, batch: ExchangeBatch, exchanges: pa.RecordBatch | None = None) -> Iterator[MessageTable]:
-        """What there is enough of now. `exchanges` are the batch's columns, where the caller has them already."""
+        """Tables of the messages of which enough bodies wait. `exchanges` are the batch's columns, where the caller has
+        them already."""
         keys = (to_arrow(batch) if exchanges is None else exchanges).select(self._keys)
-        self._put_first()
-        found = [copied(keys, places_of(batch), batch.record_sizes), *_careful_inner(keys, batch)]
-        if self._may_wait(found):
-            self._first = found
-            return
-        for block in found:
+        for block in (copied(keys, places_of(batch), batch.record_sizes), *_careful_inner(keys, batch)):
             # What waits isn't copied to the end of a long body, nor the body to what waits.
             for key in self._long(block):
                 if key in self._groups:
@@ -83,50 +76,8 @@ class Messages:
             self._shared_bytes = 0
 
     def finish(self) -> Iterator[MessageTable]:
-        """Those that a small recording has of each message are decoded together."""
-        for block in self._first:
-            yield from self._give_few(block)
-        self._first = []
-        few = {key: group for key, group in sorted(self._groups.items()) if self._is_few(key, group)}
-        for key, group in few.items():
-            del self._groups[key]
-            self._size -= group.size
-        if few:
-            yield from self._give_few(joined({key[:2]: group for key, group in few.items()}))
-        for key in list(self._groups):
+        for key in sorted(self._groups):
             yield self._give(key)
-
-    def _is_few(self, key: _Key, group: Group) -> bool:
-        return group.size <= FEW_BYTES and not (key[2] or self._contents)
-
-    def _may_wait(self, blocks: list[Block]) -> bool:
-        """Whether none of them is enough to go."""
-        if self._groups or self._contents:
-            return False
-        rows = sum(len(block.order) for block in blocks)
-        held = sum(block.size + block.unsorted.nbytes for block in blocks)
-        most = min(ENOUGH_BYTES, MOST_BYTES, MOST_SHARED_BYTES)
-        return rows < ENOUGH_ROWS and held < most and all(block.shared and not block.record_sizes for block in blocks)
-
-    def _give_few(self, block: Block) -> Iterator[MessageTable]:
-        keys = block.unsorted.column(0)
-        # A single text goes the kernel's way, which is the shorter.
-        inside = len(self._keys) == 1 and keys.type == pa.string() and not keys.null_count
-        few = Few(block.kinds, block.starts, block.content[0], block.ends.astype(np.int32))
-        if inside:
-            few = dataclasses.replace(few, key=self._keys[0], keys=keys, order=block.order)
-        for made in decode_few(few):
-            if made.batch is None:
-                for index in range(made.first, made.end):
-                    group = Group()
-                    group.put(block.part(index))
-                    yield self._table((made.name, block.kinds[index][1], False), group)
-            elif inside:
-                yield MessageTable(made.name, pa.Table.from_batches([made.batch]))
-            else:
-                start, end = block.starts[made.first], block.starts[made.end]
-                own = own_keys(block.keys.slice(start, end - start))
-                yield MessageTable(made.name, _with_keys(pa.Table.from_batches([made.batch]), own))
 
     def _give(self, key: _Key) -> MessageTable:
         group = self._groups.pop(key)
@@ -134,17 +85,19 @@ class Messages:
         return self._table(key, group)
 
     def _table(self, key: _Key, group: Group) -> MessageTable:
-        name, version, told = key
+        name, version, sizes_only = key
         bodies = group.bodies()
         long = _long_bodies(name, version, bodies) if group.size > MAX_BODY_BYTES else None
         if long is not None:
             bodies = pc.if_else(long, pa.scalar(b"", bodies.type), bodies)
         table = decode_columns(name, version, bodies, contents=self._contents)
         if long is not None:
-            said = f"{name}: a body of more than {MAX_BODY_BYTES} bytes, not counting records, isn't decoded to columns"
+            reason = (
+                f"{name}: a body of more than {MAX_BODY_BYTES} bytes, not counting records, isn't decoded to columns"
+            )
             at = table.schema.get_field_index(ERROR)
-            table = table.set_column(at, table.schema.field(at), pc.if_else(long, said, table.column(at)))
-        if told:
+            table = table.set_column(at, table.schema.field(at), pc.if_else(long, reason, table.column(at)))
+        if sizes_only:
             table = with_sizes(name, table, group.record_sizes)
         versions = numbers(np.full(group.rows, version, dtype=np.int16), pa.int16())
         return MessageTable(name, _with_keys(table.add_column(0, VERSION_COLUMN, versions), group.keys()))
@@ -157,11 +110,6 @@ class Messages:
         return [
             (name, version, bool(block.record_sizes)) for (name, version), size in kinds if size >= LONG_BYTES and name
         ]
-
-    def _put_first(self) -> None:
-        for block in self._first:
-            self._put(block)
-        self._first = []
 
     def _put(self, block: Block) -> None:
         """To what there is of each message and version."""

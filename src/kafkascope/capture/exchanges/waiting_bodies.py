@@ -1,12 +1,11 @@
 """Collects bodies until they are decoded: those of a batch, and those of each message and version so far.
 
-The messages of a small batch share one piece of memory, as long as there is no other batch. After that each has its
-own, so that a rare message that waits for long holds no memory of others."""
+Each message has memory of its own, so that a rare one that waits for long holds no memory of others."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import accumulate, pairwise
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -18,8 +17,6 @@ from kafkascope.capture.exchanges.record_sizes import Sizes
 
 # Where bodies or their keys are more than this, each message is worth memory of its own.
 SHARED_BYTES, SHARED_KEY_BYTES = 1 << 20, 512 << 10
-# The most bytes of one message and version that are decoded together with others.
-FEW_BYTES = 512 << 10
 # A body of this size becomes a table of its own.
 LONG_BYTES = 8 << 20
 # Bytes of other keys that a table may hold: copying takes longer than reading a few rows.
@@ -131,13 +128,3 @@ def own_keys(keys: pa.RecordBatch) -> pa.RecordBatch:
     if keys.get_total_buffer_size() > keys.nbytes + MOST_OTHER_KEY_BYTES:
         return keys.take(numbers(np.arange(len(keys)), pa.int64()))
     return keys
-
-
-def joined(groups: Mapping[tuple[str, int], Group]) -> Block:
-    """The groups, in the order of their names and versions, as one block."""
-    parts = [part for group in groups.values() for part in group.parts]
-    content = np.concatenate([part.content for part in parts])
-    starts = [0, *accumulate(group.rows for group in groups.values())]
-    keys = pa.concat_batches([part.keys for part in parts])
-    ends = _ends(np.concatenate([part.sizes for part in parts]))
-    return Block(list(groups), starts, keys, np.arange(len(keys)), ends, [content], shared=True)

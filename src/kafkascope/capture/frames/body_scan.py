@@ -39,6 +39,8 @@ NAME_WIDTH = 4
 # them, the message's own. After the message, plus SETTLED: it's the one, or there isn't one.
 LISTED, SEVERAL, THE_ONE, NOT_ONE = 1, 2, 3, 4
 SETTLED = 2
+# For `keep` of `scan`. A literal False would have the kernel compiled once more, for that value alone.
+KEEP_NONE = np.bool_(False)
 
 
 def make_stack() -> npt.NDArray[np.int64]:

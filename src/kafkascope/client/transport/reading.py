@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from kafkascope.client.transport.response_size import ResponseWeight, header_end, weigh, without_rows
-from kafkascope.codec.fast.engine import FastDecoder, fast_decoder
+from kafkascope.codec.fast.engine import FastDecoder, fast_decoder, is_native
 from kafkascope.codec.frame import UNSUPPORTED_VERSION, decode_response_frame, header_version
 from kafkascope.errors import DecodeError
 from kafkascope.limits import MAX_BROKERS, MAX_CAREFUL_MEMORY_BYTES, MAX_RESPONSE_MEMORY_BYTES
@@ -75,7 +75,7 @@ async def weigh_response(api: str, version: int, frame: bytes, most: int) -> tup
 def _decoded(
     api: str, version: int, frame: bytes, memory: int, left_out: int = 0, body_at: int | None = None
 ) -> Response:
-    if body_at is not None and memory > MAX_CAREFUL_MEMORY_BYTES:
+    if body_at is not None and memory > MAX_CAREFUL_MEMORY_BYTES and is_native():
         # The careful decoder takes a hundred times as long, and nothing else could be done meanwhile.
         decoded = _decoder(f"{api}Response", version)(frame, body_at)
         if decoded is None:

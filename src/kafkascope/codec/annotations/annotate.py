@@ -7,7 +7,7 @@ from struct import unpack
 from typing import Any
 from uuid import UUID
 
-from kafkascope.codec.fast.parts import CODES
+from kafkascope.codec.fast.fast_encode import CODES
 from kafkascope.codec.json_form import uuid_text
 from kafkascope.codec.result import Decoded
 from kafkascope.schema.catalog import apis

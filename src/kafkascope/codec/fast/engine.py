@@ -1,13 +1,12 @@
-"""Chooses the fastest decoder of a layout: `decode(data, position)` returns a `Decoded`, or None where the careful
-decoder must look. In C where the package was built with a compiler, in generated Python elsewhere."""
+"""Gives the fast decoder of a layout: `decode(data, position)` returns a `Decoded`, or None where the careful decoder
+must read. It is written in C; where the package was built without a compiler, the careful decoder reads everything."""
 
 from collections.abc import Callable
-from struct import error as StructError
 from typing import Any
 
 from kafkascope import limits
 from kafkascope.codec.result import Decoded
-from kafkascope.codec.value_cost import cost_of, dearest
+from kafkascope.codec.value_cost import cost_of
 from kafkascope.schema.layouts.layout import Layout, LayoutField
 
 _native: Any
@@ -27,14 +26,12 @@ def is_native() -> bool:
 
 
 def fast_decoder(layout: Layout) -> FastDecoder:
-    return pure_decoder(layout) if _native is None else native_decoder(layout)
-
-
-def native_decoder(layout: Layout) -> FastDecoder:
+    if _native is None:
+        return _leave_all
     values: dict[str, Any] = {
         "name": layout.message.name,
         "version": layout.version,
-        "value": NotImplemented,  # stands for what was decoded
+        "value": NotImplemented,  # replaced by what was decoded
         "exact": True,
         "reasons": (),
         "spans": (),
@@ -70,22 +67,5 @@ def _default(field: LayoutField) -> Any:
     return NotImplemented if isinstance(value, (list, dict)) else value
 
 
-def pure_decoder(layout: Layout) -> FastDecoder:
-    from kafkascope.codec.fast.fast_decode import Surprise, compile_decoder
-
-    compiled = compile_decoder(layout)
-    name, version = layout.message.name, layout.version
-    # It counts nothing: what may take more than a message may is left to the decoder that counts.
-    longest = limits.FREE_VALUE_BYTES // max(1, dearest(layout.fields) - limits.MAX_VALUE_RATIO)
-    surprises = (Surprise, StructError, IndexError, UnicodeError, OverflowError)
-
-    def decode(data: bytes, position: int) -> Decoded | None:
-        if len(data) - position > longest:
-            return None
-        try:
-            value, end = compiled(data, position, len(data))
-        except surprises:
-            return None
-        return Decoded(name, version, value, True, (), ()) if end == len(data) else None
-
-    return decode
+def _leave_all(_: bytes, __: int) -> None:
+    """Stands in for the decoder in C where there is none."""

@@ -1,10 +1,10 @@
 """Generates a Python function `encode(value)` that encodes complete values of a layout.
 
-The counterpart of `fast_decode`: every field must be there, of its exact type, and nothing else; anything other
-raises, and the careful `write` then encodes the value or says what is wrong with it.
+Every field must be there, of its exact type, and nothing else. Anything other raises, and the careful `write` then
+encodes the value or reports what is wrong with it.
 
-In the text that is written, `out` collects the pieces. A run of fixed-size values is one pack, and the length or count
-behind it is the last of them.
+In the generated text, `out` collects the pieces. A run of fixed-size values is one pack, and the length or count after
+it is the last of them.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from struct import Struct, pack
 from typing import Any
 from uuid import UUID
 
-from kafkascope.codec.fast.parts import CODES, NUMBERS, SHORT, UUIDS, Surprise, default_source, exactly
+from kafkascope.codec.not_canonical import NotCanonical
 from kafkascope.codec.write import uvarint
 from kafkascope.limits import MAX_STRING_BYTES
 from kafkascope.schema.layouts.layout import Layout, LayoutField
@@ -20,12 +20,36 @@ from kafkascope.schema.layouts.layout import Layout, LayoutField
 Encoder = Callable[[dict[str, Any]], bytes]
 
 _TYPES = {"bool": "bool", "uuid": "UUID", "float64": "float"}
+CODES = {
+    "bool": "B",
+    "int8": "b",
+    "int16": "h",
+    "uint16": "H",
+    "int32": "i",
+    "uint32": "I",
+    "int64": "q",
+    "float64": "d",
+    "uuid": "16s",
+}
+# Types whose every bit pattern is a value and whose arrays struct writes in one go.
+_NUMBERS = frozenset(CODES) - {"bool", "uuid", "float64"}
+# Arrays this short have their writers made beforehand: replica lists nearly always are.
+_SHORT = 16
+
+
+def exactly(value: Any, default: Any) -> bool:
+    """Whether a value that equals a default is of its types too: 0 == False and -1 == -1.0."""
+    if type(value) is not type(default):
+        return False
+    if isinstance(default, dict):
+        return all(exactly(value[name], item) for name, item in default.items())
+    return True
 
 
 def long_string(length: int) -> bytes:
     """The length of a compact string that needs more than a byte, written as one more than it is."""
     if length > MAX_STRING_BYTES + 1:
-        raise Surprise
+        raise NotCanonical
     return uvarint(length)
 
 
@@ -33,9 +57,9 @@ def long_string(length: int) -> bytes:
 _GLOBALS = {
     "BYTES": tuple(bytes([value]) for value in range(128)),
     "INT": frozenset([int]),
-    "Surprise": Surprise,
+    "NotCanonical": NotCanonical,
     "UUID": UUID,
-    "UUIDS": UUIDS,
+    "ZERO_UUID": UUID(int=0),
     "exactly": exactly,
     "long_string": long_string,
     "pack": pack,
@@ -111,7 +135,7 @@ class _EncoderSource:
             f"not ({' is '.join(f'type({name})' for name in names)} is {type_})" for type_, names in types.items()
         ]
         if checks:
-            self.raw(f"if {' or '.join(checks)}: raise Surprise")
+            self.raw(f"if {' or '.join(checks)}: raise NotCanonical")
 
     def pack(self, run: list[tuple[str, str]]) -> str:
         if all(text.isdecimal() for _, text in run):
@@ -122,7 +146,7 @@ class _EncoderSource:
     def struct(self, fields: tuple[LayoutField, ...], value: str) -> None:
         # A missing field is a KeyError; one too many makes more than there are.
         self.raw(
-            f"if len({value}) != {len(fields)}{'' if fields else f' or type({value}) is not dict'}: raise Surprise"
+            f"if len({value}) != {len(fields)}{'' if fields else f' or type({value}) is not dict'}: raise NotCanonical"
         )
         for field in fields:
             if field.tag is None:
@@ -143,7 +167,7 @@ class _EncoderSource:
             assert field.tag is not None
             content, inner, outer = self.new(), self.new(), self.out
             self.line(f"{content} = {value}[{field.name!r}]")
-            self.line(f"if {content} != {default_source(field)}:")
+            self.line(f"if {content} != {_default_source(field)}:")
             self.depth += 1
             self.line(f"{inner} = []")
             self.out = inner
@@ -155,7 +179,7 @@ class _EncoderSource:
             self.line(f"{count} += 1")
             self.depth -= 1
             # 0 == False and 1 == True: an int where a bool belongs must not pass for the default.
-            self.line(f"elif not exactly({content}, {default_source(field)}): raise Surprise")
+            self.line(f"elif not exactly({content}, {_default_source(field)}): raise NotCanonical")
         self.run.append(("B", count))
         self.line(f"if {count}: {self.out}.append({section})")
 
@@ -199,7 +223,7 @@ class _EncoderSource:
         if string:
             self.raw(f"{name} = {name}.encode()")
         else:
-            self.raw(f"if type({name}) is not bytes: raise Surprise")
+            self.raw(f"if type({name}) is not bytes: raise NotCanonical")
         self.raw(f"{length} = len({name}){' + 1' if field.compact else ''}")
         if nullable:
             self.depth -= 1
@@ -218,11 +242,11 @@ class _EncoderSource:
         if field.nullable:
             self.raw(f"if {name} is None: {name} = []; {length} = {0 if field.compact else -1}")
             self.raw(f"elif type({name}) is list: {length} = len({name}){' + 1' if field.compact else ''}")
-            self.raw("else: raise Surprise")
+            self.raw("else: raise NotCanonical")
         else:
-            self.raw(f"if type({name}) is not list: raise Surprise")
+            self.raw(f"if type({name}) is not list: raise NotCanonical")
             self.raw(f"{length} = len({name}){' + 1' if field.compact else ''}")
-        if field.type in NUMBERS:
+        if field.type in _NUMBERS:
             self.numbers(field, name, length)
             return
         self.count(field, length, "i", "uvarint")
@@ -239,15 +263,29 @@ class _EncoderSource:
         run = [*self.run, ("B" if field.compact else "i", length)]
         codes = "".join(code for code, _ in run)
         values = ", ".join(text for _, text in run)
-        packers = self.constant([Struct(f">{codes}{count}{code}").pack for count in range(SHORT)])
+        packers = self.constant([Struct(f">{codes}{count}{code}").pack for count in range(_SHORT)])
         # Unpacking an empty list into a call costs more than asking.
         empty = f"BYTES[{length}]" if run == [("B", length)] else f"{packers}[0]({values})"
         self.raw(f"if not {name}: {self.out}.append({empty})")
         # A bool packs as a number, but is none.
-        self.raw(f"elif not INT.issuperset(map(type, {name})): raise Surprise")
-        self.raw(f"elif len({name}) < {SHORT}: {self.out}.append({packers}[len({name})]({values}, *{name}))")
+        self.raw(f"elif not INT.issuperset(map(type, {name})): raise NotCanonical")
+        self.raw(f"elif len({name}) < {_SHORT}: {self.out}.append({packers}[len({name})]({values}, *{name}))")
         self.raw("else:")
         self.depth += 1
         self.count(field, length, "i", "uvarint")
         self.line(f"{self.out}.append(pack(f'>{{len({name})}}{code}', *{name}))")
         self.depth -= 1
+
+
+def _default_source(field: LayoutField) -> str:
+    """Source text that makes the default anew each time it runs."""
+    return _display(field.default_value())
+
+
+def _display(value: Any) -> str:
+    if isinstance(value, UUID):
+        assert not value.int, "no default is another uuid"
+        return "ZERO_UUID"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{name!r}: {_display(item)}" for name, item in value.items()) + "}"
+    return repr(value)

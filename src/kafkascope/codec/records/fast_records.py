@@ -1,7 +1,7 @@
 """Decodes well-formed records of magic 2 as fast as plain Python can.
 
-At anything that is not the one way Kafka writes a record it raises `Surprise`, IndexError or UnicodeError: the careful
-`record_walk` then starts over and says what it was.
+At anything that is not the one way Kafka writes a record it raises `NotCanonical`, IndexError or UnicodeError: the
+careful `record_walk` then starts over and reports what it was.
 
 A call costs more than reading a field, so the loop is compiled from text in which `VARINT name` stands for reading one,
 and `BYTES name` for reading a length and what it measures. Slices may run past a record's end unchecked: positions only
@@ -11,12 +11,12 @@ grow, and each record's last one is compared.
 from collections.abc import Callable
 from typing import Any
 
-from kafkascope.codec.fast.fast_decode import Surprise
+from kafkascope.codec.not_canonical import NotCanonical
 from kafkascope.codec.records.budget import Budget
 from kafkascope.codec.records.record_types import BatchStart, Draft, Header, Record
 from kafkascope.codec.varint import fast_int, fast_long
 
-SURPRISES = (Surprise, IndexError, UnicodeError)
+SURPRISES = (NotCanonical, IndexError, UnicodeError)
 # Adding any delta of nine bytes or less to these stays within int64.
 _SAFE = 1 << 62
 
@@ -29,12 +29,12 @@ def loop(batch, data, position, end, budget):
     for _ in range(batch.records_count):
         VARINT size
         if size & 1:
-            raise Surprise
+            raise NotCanonical
         stop = position + (size >> 1)
         record = new(Draft)
         record.attributes = attributes = data[position]
         if attributes > 127:
-            raise Surprise
+            raise NotCanonical
         position += 1
         VARLONG delta
         record.timestamp = base_timestamp + ((delta >> 1) ^ -(delta & 1))
@@ -48,11 +48,11 @@ def loop(batch, data, position, end, budget):
             record.headers = ()
             position += 1
         if position != stop:
-            raise Surprise
+            raise NotCanonical
         record.__class__ = Record
         append(record)
     if position != end:
-        raise Surprise
+        raise NotCanonical
     return records
 """
 _BYTES = """
@@ -64,7 +64,7 @@ _BYTES = """
         elif size == 1:
             record.{name} = None
         else:
-            raise Surprise
+            raise NotCanonical
 """
 # Up to three bytes in line; a last byte of zero would have been left out.
 _VARINT = """
@@ -83,27 +83,27 @@ _VARINT = """
             elif second:
                 {name} += (second << 7) - 0x80
             else:
-                raise Surprise
+                raise NotCanonical
 """
 
 
 def fast_records(batch: BatchStart, data: bytes, start: int, end: int, budget: Budget) -> list[Record]:
     """All records between `start` and `end`, or one of `SURPRISES`."""
     if not (-_SAFE < batch.base_offset < _SAFE and -_SAFE < batch.base_timestamp < _SAFE):
-        raise Surprise
+        raise NotCanonical
     return _loop(batch, data, start, end, budget)
 
 
 def _headers(data: bytes, position: int, stop: int, budget: Budget) -> tuple[tuple[Header, ...], int]:
     count, position = fast_int(data, position)
     if count & 1 or count > stop - position or count >> 1 > budget.items_left:
-        raise Surprise
+        raise NotCanonical
     budget.items_left -= count >> 1
     headers: list[Header] = []
     for _ in range(count >> 1):
         size, position = fast_int(data, position)
         if size & 1:
-            raise Surprise
+            raise NotCanonical
         end = position + (size >> 1)
         key = data[position:end].decode()
         size, position = fast_int(data, end)
@@ -114,7 +114,7 @@ def _headers(data: bytes, position: int, stop: int, budget: Budget) -> tuple[tup
         elif size == 1:
             headers.append((key, None))
         else:
-            raise Surprise
+            raise NotCanonical
     return tuple(headers), position
 
 
@@ -128,7 +128,7 @@ def _compile() -> Callable[[BatchStart, bytes, int, int, Budget], list[Record]]:
     namespace: dict[str, Any] = {
         "Draft": Draft,
         "Record": Record,
-        "Surprise": Surprise,
+        "NotCanonical": NotCanonical,
         "fast_int": fast_int,
         "fast_long": fast_long,
         "headers": _headers,

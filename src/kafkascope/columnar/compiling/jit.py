@@ -12,15 +12,18 @@ from kafkascope.columnar.compiling.kernel_files import KernelFiles
 # them holds those that they get: nothing has to be counted. With numba's runtime every table that is handed on, and
 # every row of one, would be, by atomic operations. Those of `columnar` handle plain addresses alone, where there is no
 # index to check: `machine` says why none leaves its room, and guard pages in the tests prove it.
-_ALL: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+# Nobody calls them from C, and those that other kernels alone call need no way in from Python either: the code that
+# unpacks forty arrays takes longer to compile than most kernels.
+_ALL: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+_WITHIN: dict[str, Any] = {"no_cpython_wrapper": True}
 _ARRAYS = _ALL | {"boundscheck": True, "_nrt": False}
 _ADDRESSES = _ALL | {"boundscheck": False}
 OPTIONS: dict[str, dict[str, Any]] = {
     "jit": _ARRAYS,
     "inlined": _ARRAYS | {"forceinline": True},
-    "inline": _ADDRESSES | {"forceinline": True},
-    # Said aloud: what an inline function calls would be inline too.
-    "plain": _ADDRESSES | {"forceinline": False},
+    "inline": _ADDRESSES | _WITHIN | {"forceinline": True},
+    # Spelt out: what an inline function calls would be inline too.
+    "plain": _ADDRESSES | _WITHIN | {"forceinline": False},
     "entry": _ADDRESSES,
 }
 
@@ -53,6 +56,8 @@ def entry(signature: str) -> Callable[[Any], Any]:
 
 
 def _kept(function: Any, name: str) -> Any:
+    """Two dispatchers: one for Python, whose kernels are kept, and within it one for other kernels, which have what it
+    compiles inside them."""
     made = numba.njit(**OPTIONS[name])(function)
     made._cache = KernelFiles(function, OPTIONS[name])
     compile_now = made.compile
@@ -62,4 +67,6 @@ def _kept(function: Any, name: str) -> Any:
             return compile_now(signature)
 
     made.compile = compile_whole
+    within = numba.njit(**OPTIONS[name], **_WITHIN)(function)
+    made.get_call_template, made.get_overload = within.get_call_template, within.get_overload
     return made

@@ -1,5 +1,5 @@
-"""Compiled kernels in files. Each is found by the content of what it was compiled from, and read only if it is whole:
-numba's own files go by the one source that a function is in, and by an index that two processes can confuse."""
+"""Keeps compiled kernels in files. Each is found by the content of what it was compiled from, and read only if it is
+whole: numba's own files go by the one source that a function is in, and by an index that two processes can confuse."""
 
 import os
 import pickle
@@ -74,8 +74,8 @@ def read(path: Path) -> bytes | None:
     except OSError:
         return None
     with open(number, "rb") as file:
-        found = os.fstat(number)
-        if not stat.S_ISREG(found.st_mode) or (hasattr(os, "geteuid") and found.st_uid != os.geteuid()):
+        status = os.fstat(number)
+        if not stat.S_ISREG(status.st_mode) or (hasattr(os, "geteuid") and status.st_uid != os.geteuid()):
             return None
         whole = file.read()
     payload = whole[_CHECKSUM:]
@@ -106,8 +106,8 @@ def content(function: FunctionType) -> str:
         names = function.__globals__
         cells = [cell.cell_contents for cell in function.__closure__ or ()]
         values = [(name, names[name]) for name in _names(function.__code__) if name in names]
-        said = repr([_code(function.__code__), _value(tuple(cells)), _value(tuple(values))])
-        _known[function] = sha256(said.encode()).hexdigest()
+        spelt = repr([_code(function.__code__), _value(tuple(cells)), _value(tuple(values))])
+        _known[function] = sha256(spelt.encode()).hexdigest()
     return _known[function]
 
 

@@ -1,5 +1,5 @@
-"""Where compiled kernels are kept: a folder per state of their sources, for one user alone. Compiled kernels are code:
-a folder that somebody else could write to is refused."""
+"""Chooses the folder of compiled kernels: one per state of their sources, for one user alone. Compiled kernels are
+code: a folder that somebody else could write to is refused."""
 
 import os
 import re
@@ -99,40 +99,40 @@ def _checked(base: Path, name: str) -> Path | None:
     try:
         for place in (*reversed(kept.parents), kept):
             try:
-                found = place.lstat()
+                status = place.lstat()
             except FileNotFoundError:
                 with suppress(FileExistsError):
                     place.mkdir(0o700)
                     is_new = place == kept
-                found = place.lstat()
-            refuse(place, found, ours=place.is_relative_to(base))
+                status = place.lstat()
+            refuse(place, status, ours=place.is_relative_to(base))
     except OSError:
         return None
     with suppress(OSError):
         if is_new:
             clean(base, kept)
-        elif found.st_mtime < time.time() - _HOUR:
+        elif status.st_mtime < time.time() - _HOUR:
             # Its last use: kernels that are there already are not written again.
             os.utime(kept)
     return kept
 
 
-def refuse(place: Path, found: os.stat_result, *, ours: bool) -> None:
+def refuse(place: Path, status: os.stat_result, *, ours: bool) -> None:
     """`ours` are the folders that nothing but kernels is kept in; above them root may own one, and others may add to
     one that is sticky, as /tmp is."""
     if not hasattr(os, "geteuid"):
         return
     fix = "or set NUMBA_CACHE_DIR to a folder of your own"
     reason = ""
-    if not stat.S_ISDIR(found.st_mode):
-        if not ours and not stat.S_ISLNK(found.st_mode):
+    if not stat.S_ISDIR(status.st_mode):
+        if not ours and not stat.S_ISLNK(status.st_mode):
             raise NotADirectoryError(place)
         reason, fix = "is not a folder", f"remove it, {fix}"
-    elif found.st_uid != os.geteuid() and (ours or found.st_uid != 0):
-        reason, fix = f"belongs to another user ({found.st_uid})", f"remove it, {fix}" if ours else fix[3:]
-    elif found.st_mode & _WRITABLE_BY_OTHERS and ours:
+    elif status.st_uid != os.geteuid() and (ours or status.st_uid != 0):
+        reason, fix = f"belongs to another user ({status.st_uid})", f"remove it, {fix}" if ours else fix[3:]
+    elif status.st_mode & _WRITABLE_BY_OTHERS and ours:
         reason, fix = "can be written to by other users", f"remove it, {fix}"
-    elif found.st_mode & _WRITABLE_BY_OTHERS and not found.st_mode & stat.S_ISVTX:
+    elif status.st_mode & _WRITABLE_BY_OTHERS and not status.st_mode & stat.S_ISVTX:
         reason, fix = "can be written to by other users", f"chmod go-w {place}, {fix}"
     if reason:
         raise UsageError(f"kernels are not kept in {place}: it {reason}, and compiled kernels are code; {fix}")

@@ -1,4 +1,4 @@
-"""What the kernel is told once for many calls: the words of a job, by number."""
+"""Numbers the words of a job: what the kernel gets once for many calls."""
 
 (
     CODE,

@@ -1,4 +1,4 @@
-"""Record data in, one row a batch out: the headers alone, or the word that this is no record data.
+"""Reads the headers of record batches, one row per batch, or reports that this is no record data.
 
 The verdict is that of `decode_records(..., unpack=False)` of the codec.
 """

@@ -1,4 +1,4 @@
-"""The kernel's entry, compiled once a machine and kept on disk; everything that it calls is compiled into it."""
+"""Compiles or loads the kernel's one entry, which has everything that it calls compiled into it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,15 +10,13 @@ import numpy as np
 
 from kafkascope.columnar.compiling.jit import entry
 from kafkascope.columnar.kernel.machine import read_frames
-from kafkascope.columnar.kernel.notes import notes_size, write_notes
 from kafkascope.columnar.kernel.offsets import check_offsets, largest_frame, narrow_offsets
 from kafkascope.columnar.kernel.pack import pack, packed_size
-from kafkascope.columnar.kernel.small_batches_kernel import read_few
 
 Kernel = Callable[[int, int, int, int, int, int, int, int], tuple[int, int]]
 _SIGNATURE = "UniTuple(int64, 2)(" + ", ".join(["int64"] * 8) + ")"
 # What the kernel is asked to do: one entry for all of it, since each takes its time to load.
-READ_FRAMES, PACKED_SIZE, PACK, NOTES_SIZE, NOTES, CHECK, NARROW, LARGEST, READ_FEW = range(9)
+READ_FRAMES, PACKED_SIZE, PACK, CHECK, NARROW, LARGEST = range(6)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +51,6 @@ def _run(task, job, a, b, c, d, e, f):  # type: ignore[no-untyped-def]
         return packed_size(job), np.int64(0)
     if task == PACK:
         return pack(job, a), np.int64(0)
-    if task == NOTES_SIZE:
-        return notes_size(job, a, b), np.int64(0)
-    if task == NOTES:
-        return write_notes(job, a, b, c), np.int64(0)
-    if task == READ_FEW:
-        return read_few(job, a, b, c, d)
     if task == CHECK:
         return check_offsets(job, a, b)
     if task == NARROW:

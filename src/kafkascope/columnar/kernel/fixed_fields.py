@@ -1,4 +1,4 @@
-"""Fields of fixed size: runs of them, lists of runs, and the defaults of those that are not there.
+"""Reads fields of fixed size: runs of them, lists of runs, and the defaults of those that are not there.
 
 Most are read and written as eight bytes, whatever their width, so that there is no choice to make: what is too much of
 that is written over by the next row, and behind the last row lies `WRITE_SLACK`.

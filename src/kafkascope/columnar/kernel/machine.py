@@ -1,4 +1,4 @@
-"""The kernel: a program and the bytes of many frames in, filled column buffers out.
+"""Runs a program over the bytes of many frames and fills the buffers of their columns.
 
 One pass over each frame. A frame that is neither in the one form Kafka writes nor close to it is left to the careful
 codec (status 1), and its row is written again by the next. Nothing is written behind a column's room: every row of a

@@ -1,4 +1,4 @@
-"""Offsets of an Arrow array, where frames end: looked at by the kernel before it believes them."""
+"""Checks the offsets of an Arrow array, where frames end, before the kernel relies on them."""
 
 import numpy as np
 
@@ -18,9 +18,9 @@ def check_offsets(source: Int, width: Int, count: Int) -> Pair:
     else:
         first, last = load_raw64(source), load_raw64(source + 8 * (count - 1))
         for index in range(count - 1):
-            one, next_one = item_64(source, index), item_64(source + 8, index)
+            end, next_end = item_64(source, index), item_64(source + 8, index)
             # With both of them above 0 the difference cannot turn over.
-            falls |= one | next_one | (next_one - one)
+            falls |= end | next_end | (next_end - end)
     if first < 0 or falls < 0:
         return np.int64(-1), np.int64(-1)
     return first, last

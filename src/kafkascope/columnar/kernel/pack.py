@@ -1,4 +1,4 @@
-"""Filled columns in, the bytes of one Arrow IPC record batch out, no larger than its rows: a small table's way.
+"""Packs the filled columns of a small table into the bytes of one Arrow IPC record batch, no larger than its rows.
 
 Columns that a version lacks share one area of zeros.
 """

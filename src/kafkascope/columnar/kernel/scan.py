@@ -1,6 +1,6 @@
-"""Lengths and strings as they lie on the wire: a position in, the value and the next position out.
+"""Reads lengths and checks strings on the wire.
 
-Up to `READ_SLACK` bytes behind the end of a frame may be read here; the callers look at the end afterwards.
+Up to `READ_SLACK` bytes after the end of a frame may be read here; the callers look at the end afterwards.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""What kernel functions of this room take and give, to a reader of their signatures."""
+"""Names the types that kernel functions of this room take and return, for a reader of their signatures."""
 
 from typing import Any
 

@@ -1,5 +1,5 @@
-"""Tag sections (KIP-482) for the kernel: known tags lead to their content, unknown ones are noted in columns of their
-own with the place they were found at."""
+"""Reads tag sections (KIP-482): known tags lead to their content, unknown ones are noted in columns of their own with
+the place where they are."""
 
 import numpy as np
 

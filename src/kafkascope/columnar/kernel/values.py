@@ -1,4 +1,4 @@
-"""Fields of their own length, one operation each: a position in, the next out, and the value in its columns;
+"""Reads fields of their own length into their columns, one operation each. Returns the position after the field, or
 `BAD_POSITION` where it is not for the kernel."""
 
 import numpy as np

@@ -18,6 +18,7 @@ from kafkascope.capture.base.flow import (
 )
 from kafkascope.capture.base.numbers import Number, Numbers
 from kafkascope.capture.frames.body_scan import (
+    KEEP_NONE,
     ScanResult,
     make_stack,
     scan,
@@ -169,7 +170,7 @@ def reads_exactly(s: Scanning, program: Number, data: Any, position: Number, end
     s.facts[:] = 0
     result, _ = scan(
         s.operations, s.tags, program, data, np.int64(0), position, end, s.facts, s.seen, np.int64(0), s.names,
-        np.int64(0), False, s.stack,
+        np.int64(0), KEEP_NONE, s.stack,
     )  # fmt: skip
     return result == ScanResult.READ
 
