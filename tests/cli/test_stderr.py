@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -37,10 +38,15 @@ def run(arguments: list[str], redirect: str) -> tuple[int, bytes]:
     return done.returncode, done.stdout
 
 
+@cache
+def undisturbed(arguments: tuple[str, ...]) -> tuple[int, bytes]:
+    return run([*arguments], "")
+
+
 @pytest.mark.parametrize("redirect", ["2>&-", "2>/dev/full", "<&- 2>&-"])
 @pytest.mark.parametrize(("arguments", "code"), WHOLE, ids=lambda value: "" if isinstance(value, int) else value[-1])
 def test_the_answer_is_whole_without_standard_error(arguments: list[str], code: int, redirect: str) -> None:
-    expected = run(arguments, "")
+    expected = undisturbed(tuple(arguments))
     assert expected[0] == code
     assert run(arguments, redirect) == expected
 
@@ -52,7 +58,7 @@ def test_a_reader_of_standard_error_that_is_gone_costs_nothing(tmp_path: Path) -
     done = subprocess.run(
         ["bash", "-c", script, COMMAND, SHARE, str(out)], timeout=60, stderr=subprocess.DEVNULL, env=BUFFERED
     )
-    assert (done.returncode, out.read_bytes()) == (0, run(["read", SHARE, "--json"], "")[1])
+    assert (done.returncode, out.read_bytes()) == (0, undisturbed(("read", SHARE, "--json"))[1])
 
 
 def test_no_output_and_no_error_to_tell_it_ends_with_3() -> None:
