@@ -17,7 +17,7 @@ from kafkascope.lake.home import SIGN
 from kafkascope.pipeline.ingestion.ingest import Ingested
 from kafkascope.pipeline.ingestion.progress import IngestProgress
 from kafkascope.pipeline.ingestion.task import FileAccount
-from tests.support.cli import COMMAND, Cli, hear_interrupts, is_one_line_error, process
+from tests.support.cli import COMMAND, Cli, hear_interrupts, is_one_line_error, process, without_progress
 
 CAPTURES = Path(__file__).parents[1] / "captures"
 SHARE = str(CAPTURES / "share" / "capture.pcap.xz")
@@ -45,7 +45,7 @@ def test_an_account_of_what_was_read_and_the_same_again(tmp_path: Path) -> None:
     assert any(line.startswith("marts: ") and "warnings" in line for line in lines_printed)
     assert lines_printed[-1] == f"next: kafkascope report {lake}"
     # Nothing of Spark's is to be seen.
-    assert done.stderr.decode().splitlines() == ["starting Spark", "reading", "building the marts"]
+    assert without_progress(done.stderr.decode()) == ["starting Spark", "reading", "building the marts"]
     assert os.listdir(temporary) == []
 
     again = ingest(SHARE, "--lake", lake, "--cores", "1", "--json")
@@ -219,6 +219,15 @@ def test_the_bar_has_bytes_files_rate_time_left_and_frames() -> None:
     assert progress_text(half, 5) == "25% of 2.0 GB in 3 files, 100 MB/s, 15 s left, 1,234,567 frames"
     assert progress_text(half._replace(frames=0), 5).endswith("15 s left, 617,000 exchanges")
     assert bar_line(half, 5, 119) == f"[#####...............] {progress_text(half, 5)}"
+
+
+def test_lines_of_progress_are_told_from_the_others() -> None:
+    text = progress_text(IngestProgress(3, 1_200_000_000, 240_000_000, 7), 31)
+    assert without_progress(f"starting Spark\nreading\nreading: {text}\nbuilding the marts\n") == [
+        "starting Spark",
+        "reading",
+        "building the marts",
+    ]
 
 
 def test_the_bar_gives_way_in_a_narrow_window() -> None:

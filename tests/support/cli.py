@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -64,6 +65,11 @@ def process(
     return subprocess.run(
         [COMMAND, *arguments], input=stdin, capture_output=True, timeout=timeout, env=clean | environment
     )
+
+
+def without_progress(text: str) -> list[str]:
+    """The lines but those that a slow machine adds, as `reading: 20% of 1.2 GB in 3 files, 31 s`."""
+    return [line for line in text.splitlines() if not re.match(r"\w[\w ]*: \d+% of ", line)]
 
 
 def is_one_line_error(text: str) -> bool:
