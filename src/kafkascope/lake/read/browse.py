@@ -17,6 +17,7 @@ from kafkascope.lake.read.time_ordered import (
     Found,
     Place,
     Wanted,
+    count_rows,
     files_in_time,
     first_rows,
     microseconds,
@@ -70,6 +71,16 @@ def exchanges(lake: Lake, asked: Asked, after: Place | None, count: int, columns
     files = files_in_time(lake, [EXCHANGES]).get(EXCHANGES, [])
     found = first_rows(files, _wanted(asked), after, count + 1)
     return Slice(found.first(count).rows(columns), found.place(count - 1) if len(found) > count else None)
+
+
+def count_exchanges(lake: Lake, asked: Asked) -> int | None:
+    """How many there are in all; None where only looking up each would tell: a group with a filter of its exchanges."""
+    if not asked.group:
+        return count_rows(files_in_time(lake, [EXCHANGES]).get(EXCHANGES, []), _wanted(asked))
+    if asked.error or asked.status or asked.slower_us is not None:
+        return None
+    found = files_in_time(lake, _naming_groups(asked.api))
+    return count_rows([file for files in found.values() for file in files], _named(asked))
 
 
 def exchange(lake: Lake, exchange_id: str, at: int | None = None) -> dict[str, Any] | None:
