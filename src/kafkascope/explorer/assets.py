@@ -19,15 +19,20 @@ def asset(name: str) -> bytes:
     if name == "search.js":
         from kafkascope.explorer.facts.search_script import index_script
 
-        return index_script().encode()
+        return smaller_script(index_script().encode())
     if name == "releases.xml":
         from kafkascope.explorer.facts.release_feed import release_feed
 
         return release_feed().encode()
     raw = files("kafkascope.explorer").joinpath("static", name).read_bytes()
-    return _smaller(raw) if name == "page.css" else raw
+    return {"page.css": _smaller_style, "page.js": smaller_script}.get(name, bytes)(raw)
 
 
-def _smaller(style: bytes) -> bytes:
+def _smaller_style(style: bytes) -> bytes:
     """Without comments, and without the blanks that only people need."""
     return re.sub(rb"\s*([{};,])\s*", rb"\1", re.sub(rb"/\*.*?\*/", b"", style, flags=re.DOTALL)).strip()
+
+
+def smaller_script(script: bytes) -> bytes:
+    """Without lines of comment and indentation. No text of ours goes over several lines."""
+    return re.sub(rb"^[ \t]*(?://[^\n]*)?\n?", b"", script, flags=re.MULTILINE)
