@@ -54,6 +54,7 @@ def test_a_click_anywhere_on_a_row_opens_its_exchange(tabs: Callable[..., Tab], 
     tab.open("lake/exchanges.html?api=ShareFetch")
     row = tab.page.locator("table.list tbody tr").nth(2)
     there = row.get_by_role("link").get_attribute("href")
+    row.scroll_into_view_if_needed()
     box = row.bounding_box()
     assert there is not None and box is not None
     tab.page.mouse.click(box["x"] + box["width"] - 6, box["y"] + box["height"] - 6)
