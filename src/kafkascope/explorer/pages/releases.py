@@ -11,7 +11,14 @@ from kafkascope.schema.releases import newest_release, releases
 def make_releases() -> Page:
     known = releases()
     rows: list[dict[str, Any]] = [_release(old.name, new.name) for old, new in pairwise(known)]
-    first = {"release": known[0].name, "previous": None, "added": [], "removed": [], "changed": 0, "errors": 0}
+    first: dict[str, Any] = {
+        "release": known[0].name,
+        "previous": None,
+        "added": [],
+        "removed": [],
+        "changed": 0,
+        "errors": 0,
+    }
     facts = {"newest": newest_release(), "releases": [*reversed(rows), first]}
     return Page("Releases", facts, "Every release of Kafka, and what it changed on the wire.")
 
