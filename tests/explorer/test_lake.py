@@ -124,6 +124,38 @@ def test_a_filter_takes_what_the_command_line_takes(app: Starlette, query: str, 
         assert f"<option selected>{value}</option>" in ask(app, f"/lake/exchanges.html?{query}").text
 
 
+@pytest.mark.parametrize("query", ["", "api=ShareFetch", "client=stea*", "error=any", "status=unanswered", "slow=5",
+                                   "group=processors", "since=2026-11-15 08:30", "until=2026-11-15",
+                                   "group=processors&api=ShareGroupHeartbeat"])  # fmt: skip
+def test_the_total_is_what_the_pages_have_together(app: Starlette, query: str) -> None:
+    facts = ask(app, f"/lake/exchanges.json?{quote(query, safe='=&')}").json
+    total, seen, pages = facts["total"], 0, [facts]
+    while True:
+        assert facts["before"] == seen
+        seen += len(facts["exchanges"])
+        if facts["next"] is None:
+            break
+        facts = ask(app, f"/lake/exchanges.json?{facts['next']}").json
+        pages.append(facts)
+    assert total == seen
+    # And back again, as far as the address remembers.
+    for former in pages[-2:-20:-1]:
+        facts = ask(app, f"/lake/exchanges.json?{facts['previous']}").json
+        assert facts["exchanges"] == former["exchanges"]
+
+
+def test_a_total_that_would_take_looking_up_each_is_not_told(app: Starlette) -> None:
+    assert ask(app, "/lake/exchanges.json?group=processors&error=any").json["total"] is None
+
+
+def test_error_codes_have_their_names(app: Starlette) -> None:
+    row = ask(app, "/lake/exchanges.json?error=MEMBER_ID_REQUIRED").json["exchanges"][0]
+    assert "MEMBER_ID_REQUIRED (79)" in ask(app, "/lake/exchanges.html?error=MEMBER_ID_REQUIRED").text
+    page = ask(app, f"/lake/exchange/{row['exchange_id']}.html").text
+    assert "MEMBER_ID_REQUIRED (79)" in page
+    assert 'data-e="MEMBER_ID_REQUIRED"' in page
+
+
 def test_a_group_is_of_the_requests_that_name_it(app: Starlette, recorded: list[Exchange]) -> None:
     facts = ask(app, "/lake/exchanges.json?group=processors&api=ShareGroupHeartbeat").json
     expected = {
@@ -385,7 +417,7 @@ def test_no_page_of_a_lake_shows_a_secret(tmp_path: Path, record_property: Calla
                 response = ask(app, f"/lake/{kind}/{exchange_named['exchange_id']}.{ending}")
                 assert response.status == 200, exchange_named
                 # Bytes stand there with blanks between them, so also as one.
-                for content in (response.body, re.sub(rb"</span> <span[^>]*>|\s", b"", response.body)):
+                for content in (response.body, re.sub(rb"</span> ?(</p><p[^>]*>)?<span[^>]*>|\s", b"", response.body)):
                     assert not found_in(content, (*CREDENTIALS, *CONTENTS)), (exchange_named["api"], kind)
                 shown += 1
     record_property("measured", f"explorer: {shown} pages of exchanges with secrets, none of them shown")

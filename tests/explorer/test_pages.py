@@ -13,12 +13,14 @@ import pytest
 
 import kafkascope
 from kafkascope.cli.main import main
+from kafkascope.explorer.facts.error_groups import error_groups
 from kafkascope.explorer.facts.example import example_facts
 from kafkascope.explorer.facts.json_lines import json_lines
 from kafkascope.explorer.facts.kips import kip_touches
 from kafkascope.explorer.page import Page
 from kafkascope.explorer.pages import api, home, kip, message
 from kafkascope.explorer.pages import field as field_page
+from kafkascope.explorer.prose_links import ProseLinks
 from kafkascope.explorer.render import Renderer
 from kafkascope.schema.api_facts import api_facts, families, field_kips, kips_of
 from kafkascope.schema.catalog import apis, index
@@ -200,7 +202,8 @@ def test_every_request_to_copy_could_be_sent(capsys: pytest.CaptureFixture[str])
 
 
 def text_of(page: str) -> str:
-    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", page)).split())
+    """Links and code are part of a sentence, other elements end it."""
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", re.sub(r"</?(?:a|code)\b[^>]*>", "", page))).split())
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
@@ -224,6 +227,8 @@ def test_a_page_shows_its_facts(chunk: int) -> None:
         bytes_shown = re.search(r'<div id="example-hex"[^>]*>(.*?)</div>', written, re.DOTALL)
         assert bytes_shown
         assert re.sub(r"<[^>]*>|\s", "", bytes_shown[1]) == page.facts["example"]["hex"]
+        letters = "".join(html.unescape(row) for row in re.findall(r'data-as="([^"]*)"', bytes_shown[1]))
+        assert letters == "".join(chr(b) if 32 <= b < 127 else "." for b in bytes.fromhex(page.facts["example"]["hex"]))
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
@@ -340,12 +345,53 @@ def test_every_kip_of_the_catalog_has_a_page_that_says_where() -> None:
 
 @pytest.mark.parametrize("text", ["", "a`b`c", "`", "a`b", "<b>`<i>`"])
 def test_prose_marks_code_and_escapes_the_rest(text: str) -> None:
-    from kafkascope.explorer.render import prose
-
-    made = str(prose(text))
+    made = str(ProseLinks(lambda *_, **__: None, "index.html")(text))
     assert html.unescape(re.sub(r"</?code>", "`", made)) == text
     assert "<b>" not in made
     assert "<i>" not in made
+
+
+def test_names_in_prose_are_links_where_they_are_first_mentioned() -> None:
+    def link(kind: str, **parameters: str) -> str:
+        return f"{kind}/{'/'.join(map(str, parameters.values()))}"
+
+    fields = [
+        {"name": "Topics", "path": "Topics", "fields": [{"name": "TopicId", "path": "Topics.TopicId", "fields": []}]}
+    ]
+    say = ProseLinks(link, "message/ShareFetchRequest/2.html", fields)
+    assert str(say("ShareFetch fails with UNKNOWN_TOPIC_ID (KIP-932).")) == (
+        '<a href="api/ShareFetch"><code>ShareFetch</code></a> fails with '
+        '<a href="error/UNKNOWN_TOPIC_ID"><code>UNKNOWN_TOPIC_ID</code></a> (<a href="kip/932">KIP-932</a>).'
+    )
+    assert str(say("ShareFetch again: `TopicId`")) == (
+        '<code>ShareFetch</code> again: <a href="#f-Topics.TopicId"><code>TopicId</code></a>'
+    )
+    # Words that look like names, and words that are names as well.
+    assert str(say("Fetch and Vote, NOT_AN_ERROR, KIP-99999, JavaScript <b>")) == (
+        "Fetch and Vote, NOT_AN_ERROR, KIP-99999, JavaScript &lt;b&gt;"
+    )
+
+
+def test_a_response_says_in_one_sentence_what_its_request_says_in_full() -> None:
+    request, response = (
+        text_of(Renderer().html(message.KIND, {"name": f"ShareFetch{kind}", "version": "2"}))
+        for kind in ("Request", "Response")
+    )
+    first, *others = paragraphs(read_message("ShareFetchRequest"))
+    assert first in request and all(part in request for part in others)
+    assert first.partition(". ")[0] in response
+    assert first not in response and not any(part in response for part in others)
+
+
+def test_errors_that_the_same_fields_carry_are_listed_once() -> None:
+    facts = message.make("ShareFetchResponse", "2").facts["errors"]
+    groups = error_groups(facts)
+    assert [len(group["fields"]) for group in groups] == [3, 1, 0]
+    names = [error["name"] for group in groups for error in group["errors"]]
+    assert len(names) == len(set(names))
+    assert {
+        (field, error["name"]) for group in groups for error in group["errors"] for field in group["fields"] or [None]
+    } == {(group["field"], error["name"]) for group in facts for error in group["errors"]}
 
 
 def test_json_lines_print_as_json_does() -> None:

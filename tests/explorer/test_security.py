@@ -12,6 +12,7 @@ from urllib.parse import quote
 import pytest
 from starlette.applications import Starlette
 
+from kafkascope.explorer.downloads import DOWNLOADS
 from kafkascope.explorer.server.app import create
 from kafkascope.explorer.server.guard import HEADERS
 from kafkascope.explorer.server.routes import server_kinds
@@ -26,7 +27,7 @@ ELEMENTS = frozenset(
     "html head meta title link script body a header nav ul li form label input button main h1 h2 h3 h4 p div span"
     " section small code pre table thead tbody tr th td footer strong em b dl dt dd details summary select option"
     " textarea ol svg g path line rect text circle polygon polyline figure figcaption caption br hr abbr time marker"
-    " defs desc".split()
+    " defs desc datalist".split()
 )
 
 
@@ -67,6 +68,17 @@ def test_markup_in_every_place_of_every_address_stays_text(app: Starlette) -> No
         path = re.sub(r"\{\w+\}", quote(MARKUP, safe=""), kind.path)
         for query in ("", *(f"?{name}={quote(MARKUP)}" for name in (*kind.query, "hex", "as", "release", "q"))):
             check(ask(app, f"/{path}{query}").text)
+
+
+def test_markup_in_the_address_of_a_download_or_a_choice_stays_text(app: Starlette) -> None:
+    for download in DOWNLOADS:
+        path = re.sub(r"\{\w+\}", quote(MARKUP, safe=""), download.path)
+        answer = ask(app, f"/{path}")
+        assert answer.status == 404
+        assert "<script>alert" not in answer.text and "<img" not in answer.text
+    chosen = ask(app, f"/upgrade.html?a={quote(MARKUP)}&b=//example.org/")
+    assert chosen.status == 303
+    assert re.fullmatch(r"upgrade/[\w%.-]*-[\w%.-]*\.html", chosen.headers["location"])
 
 
 @pytest.mark.parametrize("field", ["data", "as", "release", "form", "file"])

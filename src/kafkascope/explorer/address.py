@@ -21,3 +21,9 @@ def message_page(name: str, version: int | str) -> tuple[str, dict[str, Any]]:
     """Kind and parameters of the page of a message: records have pages of their own."""
     wire = name in index() and index()[name].kind in ("request", "response", "header")
     return "message" if wire else "record", {"name": name, "version": version}
+
+
+def schema_file(facts: dict[str, Any], form: str) -> str:
+    """Of a message's page: its schema as typed JSON (`txt`) or JSON Schema (`json`)."""
+    release = f"@{facts['release']}" if facts["release"] else ""
+    return f"schema/{quote(facts['message'])}/{facts['version']}{release}.{form}"

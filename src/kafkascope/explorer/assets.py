@@ -1,5 +1,6 @@
-"""Builds the files that every page shares: style, script, icon and search index."""
+"""Builds the files that every page shares: style, script, icon, search index and release feed."""
 
+import re
 from functools import cache
 from importlib.resources import files
 
@@ -9,13 +10,29 @@ ASSETS = {
     "page.js": "text/javascript; charset=utf-8",
     "search.js": "text/javascript; charset=utf-8",
     "icon.svg": "image/svg+xml",
+    "releases.xml": "application/atom+xml; charset=utf-8",
 }
 
 
 @cache
 def asset(name: str) -> bytes:
     if name == "search.js":
-        from kafkascope.explorer.facts.search import index_script
+        from kafkascope.explorer.facts.search_script import index_script
 
-        return index_script().encode()
-    return files("kafkascope.explorer").joinpath("static", name).read_bytes()
+        return smaller_script(index_script().encode())
+    if name == "releases.xml":
+        from kafkascope.explorer.facts.release_feed import release_feed
+
+        return release_feed().encode()
+    raw = files("kafkascope.explorer").joinpath("static", name).read_bytes()
+    return {"page.css": _smaller_style, "page.js": smaller_script}.get(name, bytes)(raw)
+
+
+def _smaller_style(style: bytes) -> bytes:
+    """Without comments, and without the blanks that only people need."""
+    return re.sub(rb"\s*([{};,])\s*", rb"\1", re.sub(rb"/\*.*?\*/", b"", style, flags=re.DOTALL)).strip()
+
+
+def smaller_script(script: bytes) -> bytes:
+    """Without lines of comment and indentation. No text of ours goes over several lines."""
+    return re.sub(rb"^[ \t]*(?://[^\n]*)?\n?", b"", script, flags=re.MULTILINE)

@@ -16,6 +16,7 @@ from kafkascope.explorer.pages import (
     record,
     records,
     release,
+    releases,
     search,
     upgrade,
 )
@@ -31,6 +32,8 @@ KINDS: tuple[Kind, ...] = (
     diff.KIND,
     release.KIND,
     upgrade.KIND,
+    releases.RELEASES,
+    releases.UPGRADES,
     error.KIND,
     errors.KIND,
     field.KIND,

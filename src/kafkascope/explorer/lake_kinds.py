@@ -5,9 +5,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from kafkascope.errors import InputError, NotFoundError
+from kafkascope.errors import InputError, KafkascopeError, NotFoundError
 from kafkascope.explorer.gates import LAKE, REREAD
 from kafkascope.explorer.page import Kind, Page
+from kafkascope.explorer.pages import home
 from kafkascope.explorer.pages.lake import exchange, exchange_bytes, exchanges, findings, overview
 from kafkascope.lake.home import Lake, open_lake
 from kafkascope.lake.place import readable
@@ -20,6 +21,7 @@ def lake_kinds(where: str) -> tuple[Kind, ...]:
         return partial(_made, make, where)
 
     return (
+        replace(home.KIND, make=partial(_home, where), lasting=False, gate=LAKE),
         Kind("lake", "lake/index.html", "lake.html", of(overview.make), lasting=False, gate=LAKE),
         Kind(
             "lake_findings",
@@ -57,6 +59,15 @@ def lake_kinds(where: str) -> tuple[Kind, ...]:
             gate=REREAD,
         ),
     )
+
+
+def _home(where: str) -> Page:
+    """The reference stays, whatever has become of the lake."""
+    try:
+        with readable(where):
+            return home.make(overview.verdict_of(opened(where)))
+    except KafkascopeError:
+        return home.make()
 
 
 def _made(make: Callable[..., Page], where: str, **parameters: Any) -> Page:

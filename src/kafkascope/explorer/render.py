@@ -1,7 +1,6 @@
 """Renders pages as HTML or JSON. Everything that a page shows is escaped."""
 
 import json
-import re
 from functools import cache
 from typing import Any
 
@@ -9,11 +8,14 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from kafkascope import __version__
-from kafkascope.explorer.address import address, message_page, relative
-from kafkascope.explorer.facts.json_lines import json_lines
+from kafkascope.explorer.address import address, message_page, relative, schema_file
+from kafkascope.explorer.facts.error_groups import error_groups
+from kafkascope.explorer.facts.hex_rows import hex_rows
+from kafkascope.explorer.facts.json_lines import error_in, json_lines
 from kafkascope.explorer.facts.sequence import sequence_svg
 from kafkascope.explorer.kinds import KINDS
 from kafkascope.explorer.page import Kind, Page
+from kafkascope.explorer.prose_links import ProseLinks
 
 
 @cache
@@ -25,7 +27,13 @@ def templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"json_lines": json_lines, "prose": prose, "sequence_svg": sequence_svg}
+    environment.filters |= {
+        "error_groups": error_groups,
+        "hex_rows": hex_rows,
+        "json_lines": json_lines,
+        "sequence_svg": sequence_svg,
+    }
+    environment.globals["error_in"] = error_in
     environment.globals["software"] = f"kafkascope {__version__}"
     return environment
 
@@ -33,8 +41,10 @@ def templates() -> Environment:
 class Renderer:
     """Pages of these kinds, for the server or for the static site."""
 
-    def __init__(self, kinds: tuple[Kind, ...] = KINDS, *, static: bool = False) -> None:
+    def __init__(self, kinds: tuple[Kind, ...] = KINDS, *, static: bool = False, public: str = "") -> None:
+        """`public` is the address of the site's folder, where it is known."""
         self.kinds = {kind.name: kind for kind in kinds}
+        self.public = public
         self.static = static
         self._written: dict[str, frozenset[str]] = {}
 
@@ -60,9 +70,12 @@ class Renderer:
             "static": self.static,
             "link": link,
             "a": anchor,
+            "say": ProseLinks(link, here, page.facts.get("fields") if kind in ("message", "record") else None),
             "message_link": lambda name, version: self.link(here, *message_page(name, version)) or "",
             "asset": lambda name: relative(here, name),
             "kinds": self.kinds,
+            "download": lambda facts, form: relative(here, schema_file(facts, form)),
+            "public": f"{self.public}{here}" if self.public else None,
         }
         return templates().get_template(template).render(context)
 
@@ -86,13 +99,6 @@ class Renderer:
 def _anchor(text: str, target: str | None) -> Markup:
     """A link, or the bare text where there is nothing to link to."""
     return Markup('<a href="{}">{}</a>').format(target, text) if target else Markup("{}").format(text)
-
-
-def prose(text: str) -> Markup:
-    """Our prose marks code with backticks."""
-    parts = re.split(r"`([^`]*)`", text)
-    plain, code = Markup("{}"), Markup("<code>{}</code>")
-    return Markup("").join((code if at % 2 else plain).format(part) for at, part in enumerate(parts))
 
 
 def json_text(page: Page) -> str:

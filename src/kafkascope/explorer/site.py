@@ -8,6 +8,7 @@ from urllib.parse import unquote
 from kafkascope.errors import InputError
 from kafkascope.explorer.address import address
 from kafkascope.explorer.assets import ASSETS, asset
+from kafkascope.explorer.downloads import DOWNLOADS, DOWNLOADS_OF, SITEMAP, Download, public_address, sitemap
 from kafkascope.explorer.kinds import KINDS
 from kafkascope.explorer.page import Kind
 from kafkascope.explorer.render import Renderer, json_text
@@ -18,16 +19,18 @@ def _silent(done: int, total: int) -> None:
     """Progress that nobody watches."""
 
 
-def site(folder: Path, progress: Callable[[int, int], None] = _silent, *, force: bool = False) -> int:
-    """How many pages were written. All of them are made first, then take the place of a former site's."""
+def site(folder: Path, progress: Callable[[int, int], None] = _silent, *, force: bool = False, public: str = "") -> int:
+    """How many pages were written. All of them are made first, then take the place of a former site's. `public` is the
+    address where the folder is going to be, for the site's map and for previews of links."""
+    public = public_address(public) if public else ""
     try:
         check(folder, force)
         # Of a link and of `.` what they stand for.
         place = Path(os.path.realpath(folder))
         listing = list(_pages())
-        check_free(place, _files(listing))
+        check_free(place, _files(listing, public))
         with staging_folder(place) as staging:
-            _write(staging, listing, progress)
+            _write(staging, listing, progress, public)
             publish(place, staging)
     except OSError as error:
         raise InputError(f"{folder}: {(error.strerror or str(error)).lower()}") from None
@@ -48,23 +51,42 @@ def _json_of(file: str) -> str:
     return file.removesuffix(".html") + ".json"
 
 
-def _files(listing: list[tuple[Kind, dict[str, str]]]) -> Iterator[str]:
+def _downloads(kind: Kind, parameters: dict[str, str]) -> Iterator[tuple[str, Download]]:
+    """Files that go with a page."""
+    for download in DOWNLOADS if kind.name in DOWNLOADS_OF else ():
+        yield download.path.format(**parameters), download
+
+
+def _files(listing: list[tuple[Kind, dict[str, str]]], public: str) -> Iterator[str]:
     """Names of all that is written."""
     for kind, parameters in listing:
         file = _file(kind, parameters)
         yield from (file, _json_of(file))
+        yield from (name for name, _ in _downloads(kind, parameters))
     yield from ASSETS
+    if public:
+        yield SITEMAP
 
 
-def _write(root: Path, listing: list[tuple[Kind, dict[str, str]]], progress: Callable[[int, int], None]) -> None:
-    renderer = Renderer(static=True)
+def _write(
+    root: Path, listing: list[tuple[Kind, dict[str, str]]], progress: Callable[[int, int], None], public: str
+) -> None:
+    renderer = Renderer(static=True, public=public)
+
+    def write(name: str, text: str) -> None:
+        file = root / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+
     for done, (kind, parameters) in enumerate(listing, 1):
         page = kind.make(**parameters)
         name = _file(kind, parameters)
-        file = root / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(renderer.html(kind, parameters, page), encoding="utf-8")
-        (root / _json_of(name)).write_text(json_text(page), encoding="utf-8")
+        write(name, renderer.html(kind, parameters, page))
+        write(_json_of(name), json_text(page))
+        for file, download in _downloads(kind, parameters):
+            write(file, download.make(**parameters))
         progress(done, len(listing))
     for name in ASSETS:
         (root / name).write_bytes(asset(name))
+    if public:
+        write(SITEMAP, sitemap(public, (address(kind, parameters) for kind, parameters in listing)))

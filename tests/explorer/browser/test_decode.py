@@ -88,3 +88,26 @@ def test_decode_works_without_script(tabs: Callable[..., Tab]) -> None:
     expect(tab.page.locator("#decoded h2")).to_have_text("ShareFetchRequest v2")
     tab.page.get_by_text("Every byte with its field").click()
     expect(tab.page.locator(".span-table tbody tr").first).to_be_visible()
+
+
+def test_names_of_messages_complete_as_they_are_typed(tab: Tab) -> None:
+    tab.open("decode.html")
+    tab.page.locator("#as").focus()
+    options = tab.page.locator("#names option")
+    expect(tab.page.locator('#names option[value="ShareFetchResponse:2"]')).to_have_count(1)
+    tab.page.locator("#as").fill("sharefetchresponse:")
+    expect(options).to_have_count(3)
+    assert [one.get_attribute("value") for one in options.all()] == [f"ShareFetchResponse:{v}" for v in (2, 1, 0)]
+
+
+def test_the_form_folds_away_above_a_result(tab: Tab) -> None:
+    frame = tab.facts("message/DescribeQuorumResponse/1.json")["example"]["hex"]
+    tab.open("decode.html")
+    expect(tab.page.locator("#data")).to_be_visible()
+    tab.page.locator("#data").fill(frame + frame)
+    tab.page.get_by_role("button", name="Decode").click()
+    expect(tab.page.locator("#data")).to_be_hidden()
+    expect(tab.page.get_by_text("A response doesn't name itself").first).to_be_visible()
+    expect(tab.page.locator("#decoded-2 h2")).to_contain_text("DescribeQuorumResponse v1")
+    tab.page.get_by_text("Decode something else").click()
+    expect(tab.page.locator("#data")).to_have_value(frame + frame)

@@ -24,6 +24,8 @@ PAGES = {
     "errors": "errors.html",
     "field": "field/GroupId.html",
     "kip": "kip/932.html",
+    "releases": "releases.html",
+    "upgrades": "upgrades.html",
     "decode": "decode.html?hex=00000023001200030000000100047465737400",
     "search": "search.html?q=share",
     "lake": "lake/index.html",

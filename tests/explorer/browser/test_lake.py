@@ -19,6 +19,15 @@ def test_filter_next_page_one_exchange_and_its_bytes(tab: Tab) -> None:
     tab.page.get_by_role("link", name="Next page").click()
     tab.page.wait_for_url(re.compile("after="))
     assert rows.first.inner_text() != first
+    expect(tab.page.get_by_text(re.compile(r"^101–200 of [\d,]+ exchanges$"))).to_be_visible()
+    second = rows.first.inner_text()
+    tab.page.get_by_role("link", name="Next page").click()
+    expect(tab.page.get_by_text(re.compile(r"^201–300 of "))).to_be_visible()
+    tab.page.get_by_role("link", name="Previous page").click()
+    expect(rows.first).to_have_text(re.compile(re.escape(second.split("\t")[0])))
+    tab.page.get_by_role("link", name="Previous page").click()
+    expect(rows.first).to_have_text(re.compile(re.escape(first.split("\t")[0])))
+    tab.page.get_by_role("link", name="Next page").click()
     tab.page.get_by_role("link", name="First page").click()
     expect(rows.first).to_have_text(re.compile(re.escape(first.split("\t")[0])))
     tab.page.get_by_label("API").select_option("ShareFetch")
@@ -37,6 +46,19 @@ def test_filter_next_page_one_exchange_and_its_bytes(tab: Tab) -> None:
     byte.hover()
     expect(tab.page.locator("#request-json [data-p=memberId]")).to_have_class(re.compile("lit"))
     expect(tab.page.locator("#request-json ~ *, .told").first).to_be_visible()
+
+
+@pytest.mark.parametrize("width", [360, 1440])
+def test_a_click_anywhere_on_a_row_opens_its_exchange(tabs: Callable[..., Tab], width: int) -> None:
+    tab = tabs(width=width)
+    tab.open("lake/exchanges.html?api=ShareFetch")
+    row = tab.page.locator("table.list tbody tr").nth(2)
+    there = row.get_by_role("link").get_attribute("href")
+    row.scroll_into_view_if_needed()
+    box = row.bounding_box()
+    assert there is not None and box is not None
+    tab.page.mouse.click(box["x"] + box["width"] - 6, box["y"] + box["height"] - 6)
+    tab.page.wait_for_url(re.compile(re.escape(there.rpartition("/")[2])))
 
 
 def test_a_finding_leads_to_the_exchange_that_proves_it(tab: Tab) -> None:

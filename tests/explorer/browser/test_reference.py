@@ -170,3 +170,86 @@ def test_the_static_site_works_from_disk(tabs: Callable[..., Tab], whole_site: P
     tab.page.goto(f"{tab.base}{SHARE_FETCH}")
     tab.page.locator("#example-hex [data-p=memberId]").last.hover()
     expect(tab.page.locator("#example-json [data-p=memberId]")).to_have_class(re.compile("lit"))
+
+
+@pytest.mark.parametrize("keys", ["Control+k", "Meta+k", "/"])
+def test_keys_lead_to_the_search_from_anywhere(tab: Tab, keys: str) -> None:
+    tab.open(SHARE_FETCH)
+    tab.page.keyboard.press(keys)
+    expect(tab.page.locator("#seek")).to_be_focused()
+
+
+def test_control_k_leaves_a_text_field_for_the_search(tab: Tab) -> None:
+    tab.open("decode.html")
+    tab.page.locator("#data").focus()
+    tab.page.keyboard.press("Control+k")
+    expect(tab.page.locator("#seek")).to_be_focused()
+    assert tab.page.locator("#data").input_value() == ""
+
+
+@pytest.mark.parametrize(
+    ("typed", "there"),
+    [
+        ("ShareFetchRequest:1", "message/ShareFetchRequest/1.html"),
+        ("fetch v12", "message/FetchRequest/12.html"),
+        ("shrefetch", "api/ShareFetch.html"),
+        ("queues for kafka", "kip/932.html"),
+        ("__consumer_offsets", "records.html#groups"),
+    ],
+)
+def test_search_takes_versions_titles_topics_and_typos(tab: Tab, typed: str, there: str) -> None:
+    tab.open("index.html")
+    tab.page.locator("#seek").fill(typed)
+    expect(tab.page.locator("#seek-found li").first).to_be_visible()
+    tab.page.keyboard.press("Enter")
+    tab.page.wait_for_url(f"**/{there}")
+
+
+@pytest.mark.parametrize("script", [True, False])
+def test_the_forms_of_an_example_are_tabs(tabs: Callable[..., Tab], script: bool) -> None:
+    tab = tabs(java_script_enabled=script)
+    tab.open(SHARE_FETCH)
+    panels = tab.page.locator(".tabs > .panel")
+    expect(panels.first).to_be_visible()
+    for number, name in enumerate(("Every byte with its field", "kafkascope call", "kafkascope decode"), 1):
+        tab.page.locator(".tabs").get_by_text(name, exact=True).first.click()
+        expect(panels.nth(number)).to_be_visible()
+        expect(panels.first).to_be_hidden()
+    tab.page.keyboard.press("ArrowLeft")
+    expect(panels.nth(2)).to_be_visible()
+
+
+def test_headings_and_fields_have_a_link_to_themselves(tab: Tab) -> None:
+    tab.open(SHARE_FETCH)
+    for name, there in (("Link to wire", "#wire"), ("Link to Topics.TopicId", "#f-Topics.TopicId")):
+        tab.page.get_by_role("link", name=name, exact=True).click()
+        assert tab.page.url.endswith(there)
+
+
+@pytest.mark.parametrize("script", [True, False])
+def test_any_two_releases_can_be_picked(tabs: Callable[..., Tab], script: bool) -> None:
+    tab = tabs(java_script_enabled=script)
+    tab.open("upgrades.html")
+    tab.page.locator("select[name=a]").select_option("2.4")
+    tab.page.locator("select[name=b]").select_option("3.9")
+    tab.page.get_by_role("button", name="Compare").click()
+    tab.page.wait_for_url("**/upgrade/2.4-3.9.html")
+    expect(tab.page.locator("select[name=a]")).to_have_value("2.4")
+
+
+def test_the_header_stays_and_is_low(tabs: Callable[..., Tab]) -> None:
+    for width in (360, 768, 1440):
+        tab = tabs(width=width)
+        tab.open(SHARE_FETCH)
+        tab.page.evaluate("scrollTo(0, 2000)")
+        top = tab.page.locator("#seek").bounding_box()
+        assert top is not None
+        assert 0 <= top["y"] < 60
+
+
+def test_a_printed_page_has_every_form_and_no_controls(tab: Tab) -> None:
+    tab.open(SHARE_FETCH)
+    tab.page.emulate_media(media="print")
+    expect(tab.page.locator(".tabs > .panel").last).to_be_visible()
+    for gone in ("#seek", "#theme", ".copy", ".site"):
+        expect(tab.page.locator(gone).first).to_be_hidden()

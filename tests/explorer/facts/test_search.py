@@ -7,7 +7,9 @@ import subprocess
 
 import pytest
 
-from kafkascope.explorer.facts.search import MOST_RESULTS, entries, index_script, search
+from kafkascope.explorer.facts.search import MOST_RESULTS, search
+from kafkascope.explorer.facts.search_entries import entries
+from kafkascope.explorer.facts.search_script import index_script
 from kafkascope.schema.catalog import apis, index
 from kafkascope.schema.errors.error_codes import error_codes
 from kafkascope.schema.releases import releases
@@ -28,6 +30,40 @@ ASKED = [
     ("AlterIsr", "api/AlterPartition.html"),
     ("-1", "error/UNKNOWN_SERVER_ERROR.html"),
 ]
+
+# What leads to one page alone, or to it before everything else.
+FIRST = [
+    ("ShareFetchRequest:2", "message/ShareFetchRequest/2.html"),
+    ("ShareFetch:2", "message/ShareFetchRequest/2.html"),
+    ("fetch v12", "message/FetchRequest/12.html"),
+    ("metadata 9", "message/MetadataRequest/9.html"),
+    ("share fetch", "api/ShareFetch.html"),
+    ("invalid record state", "error/INVALID_RECORD_STATE.html"),
+    ("decode", "decode.html"),
+    ("upgrades", "upgrades.html"),
+    ("__consumer_offsets", "records.html#groups"),
+    ("varint", "batches.html#record"),
+    ("queues for kafka", "kip/932.html"),
+    ("shrefetch", "api/ShareFetch.html"),
+    ("shraefetch v2", "api/ShareFetch.html"),
+    ("produse", "api/Produce.html"),
+    *((name, f"api/{name}.html") for name in apis().values()),
+]
+
+
+@pytest.mark.parametrize(("asked", "address"), FIRST)
+def test_finds_it_first(asked: str, address: str) -> None:
+    assert search(asked)[0].address == address
+
+
+def test_instead_of_a_version_that_is_not_there_the_message_is_offered() -> None:
+    assert search("ShareFetchRequest:99")[0].address == "message/ShareFetchRequest/2.html"
+
+
+def test_no_page_is_listed_twice() -> None:
+    for asked in ("fetch 18", "ShareFetch:2", "records"):
+        addresses = [entry.address for entry in search(asked)]
+        assert len(addresses) == len(set(addresses)), asked
 
 
 @pytest.mark.parametrize(("query", "address"), ASKED)
@@ -65,7 +101,18 @@ def test_the_script_holds_data_that_is_json_and_no_way_out_of_it() -> None:
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="a browser test runs the same script")
 def test_the_script_finds_what_the_server_finds() -> None:
-    queries = [*(text for text, _ in ASKED), "e", "offset", "zzzz", "group describe", "78 share", "records"]
+    queries = [
+        *(text for text, _ in (*ASKED, *FIRST)),
+        "e",
+        "offset",
+        "zzzz",
+        "group describe",
+        "78 share",
+        "records",
+        "-1",
+        "fetch 99",
+        "fecth",
+    ]
     program = f"globalThis.window = globalThis;\n{index_script()}\n"
     program += f"console.log(JSON.stringify({json.dumps(queries)}.map((text) => window.kafkascope.search(text))))"
     done = subprocess.run(["node", "-"], input=program, capture_output=True, text=True, check=True)

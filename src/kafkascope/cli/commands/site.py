@@ -10,8 +10,9 @@ from kafkascope.cli.arguments import json_option
 @click.command
 @click.argument("folder", metavar="DIR")
 @click.option("--force", is_flag=True, help="Write into a folder that holds other files too.")
+@click.option("--url", metavar="URL", default="", help="Where it will be published; adds a sitemap.")
 @json_option
-def run(folder: str, force: bool, as_json: bool) -> None:
+def run(folder: str, force: bool, url: str, as_json: bool) -> None:
     """Write the explorer as static files.
 
     Everything but the decoder and the lake is in them. A folder that a former run made is replaced.
@@ -29,7 +30,7 @@ def run(folder: str, force: bool, as_json: bool) -> None:
         if shows and (done % 20 == 0 or done == total):
             print(f"\r{done} of {total} pages", end="\n" if done == total else "", file=sys.stderr, flush=True)
 
-    count = site(Path(folder), progress, force=force)
+    count = site(Path(folder), progress, force=force, public=url)
     if as_json:
         from kafkascope.cli.output import print_json
 

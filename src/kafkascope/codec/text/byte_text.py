@@ -15,6 +15,9 @@ FORMS = ("auto", "hex", "dump", "base64", "raw")
 
 # So much is looked at to tell text from raw bytes.
 HEAD_BYTES = 4096
+# Of base64 that is as long, one in two hundred has letters alone.
+_SHORTEST_LETTERS = 24
+_NEITHER = "this is no {}; @file reads a file, - standard input"
 _PREFIXES = ("0x", "0X", "\\x")
 _BETWEEN = str.maketrans(dict.fromkeys("\t\n\v\f\r\x1c\x1d\x1e\x1f :,-_"))
 
@@ -41,13 +44,26 @@ def _unmarked(content: bytes) -> bytes:
 
 
 def parse_text(text: str, form: str = "auto") -> bytes:
-    if form == "dump" or (form == "auto" and looks_like_dump(text)):
+    read_as = form_of(text) if form == "auto" else form
+    if read_as == "dump":
         return parse_dump(text)
-    if form == "hex" or (form == "auto" and _looks_like_hex(text)):
+    if read_as == "hex":
         return _hex(text)
-    if form == "auto" and meant_as_hex(text):
-        return _hex(text)
+    if form == "auto" and _is_word(text):
+        raise InputError(_NEITHER.format("hex, a hex dump or base64"))
     return _base64(text, form)
+
+
+def form_of(text: str) -> str:
+    """What text is taken for unless the user says: `dump`, `hex` or `base64`."""
+    if looks_like_dump(text):
+        return "dump"
+    return "hex" if _looks_like_hex(text) or meant_as_hex(text) else "base64"
+
+
+def _is_word(text: str) -> bool:
+    """A few letters are a name or a typo. Base64 of a frame starts with AA, that of other bytes has digits or signs."""
+    return len(text.strip()) < _SHORTEST_LETTERS and text.strip().isalpha() and not text.strip().startswith("AA")
 
 
 def meant_as_hex(text: str) -> bool:
@@ -83,4 +99,4 @@ def _base64(text: str, form: str) -> bytes:
         return b64decode(joined + "=" * (-len(joined) % 4), validate=True)
     except (Base64Error, ValueError):
         form_name = "base64" if form == "base64" else "hex, a hex dump or base64"
-        raise InputError(f"this is no {form_name}; @file reads a file, - standard input") from None
+        raise InputError(_NEITHER.format(form_name)) from None

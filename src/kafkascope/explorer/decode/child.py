@@ -57,22 +57,24 @@ def facts_of(options: dict[str, Any], content: bytes) -> dict[str, Any]:
 
         return exchange_bytes(options["lake"], options["row"])
     from kafkascope.capture.formats import looks_recorded
-    from kafkascope.codec.text.byte_text import as_text, parse_text
+    from kafkascope.codec.text.byte_text import as_text, form_of, parse_text
     from kafkascope.explorer.decode.decoded import decoded_facts
     from kafkascope.explorer.decode.recordings import permalink, recording_facts
 
     if options["form"] in ("auto", "raw") and looks_recorded(content):
         return {"recording": recording_facts(content, options["file"])}
-    raw = content
+    raw, read_as = content, "raw"
     text = as_text(content) if options["form"] != "raw" else None
     if options["form"] not in ("auto", "raw") and text is None:
         raise InputError(f"this is no {options['form']}: it holds bytes that are no text")
     if text is not None:
         if not text.strip():
             raise InputError("nothing to decode: the input is empty")
+        read_as = form_of(text) if options["form"] == "auto" else options["form"]
         raw = parse_text(text, options["form"])
     decoded = decoded_facts(raw, options["as"], options["release"])
-    return {"decoded": decoded, "permalink": permalink(raw, options["as"], options["release"])}
+    link = permalink(raw, options["as"], options["release"])
+    return {"decoded": decoded, "readAs": read_as, "permalink": link}
 
 
 def limit_memory() -> None:

@@ -24,11 +24,14 @@ from kafkascope.explorer.decode.pieces import pieces
 from kafkascope.explorer.decode.recordings import permalink
 from kafkascope.explorer.decode.shorten import shorten
 from kafkascope.limits import MAX_LINK_BYTES, MAX_SHOWN_ITEMS, MAX_SHOWN_PIECES
+from kafkascope.schema.catalog import message
 from kafkascope.schema.layouts.layout import layout
 from kafkascope.schema.releases import check_release
 from kafkascope.schema.targets import parse_message
 
 _RECORDS = "records"
+# Of several frames so many are decoded on one page; the others have links.
+_MOST_FRAMES = 8
 # Errors are worded for the command line, which has flags where the page has fields.
 _OF_THE_PAGE = {
     "needs --as NAME:VERSION": "cannot be told from its bytes: say what it is, as NAME:VERSION",
@@ -64,12 +67,18 @@ def _first_of_several(raw: bytes, name: str, release: str) -> dict[str, Any] | N
     if not facts["exact"] and not (even and (facts["problem"] is None or facts["guesses"])):
         return None
     shown = [_other(piece, raw, name, release) for piece in following[:MAX_SHOWN_ITEMS]]
+    pieces_left = MAX_SHOWN_PIECES - len(facts["bytes"])
+    for other, piece in zip(shown[: _MOST_FRAMES - 1], following, strict=False):
+        if piece.missing is None or pieces_left <= 0:
+            break
+        other["decoded"] = decoded_facts(raw[piece.at : piece.at + piece.size], name, release)
+        pieces_left -= len(other["decoded"]["bytes"])
     return facts | {"others": shown, "othersLeft": len(following) - len(shown)}
 
 
 def _other(piece: FrameSpan, raw: bytes, name: str, release: str) -> dict[str, Any]:
     query = permalink(raw[piece.at : piece.at + piece.size], name, release)
-    return {"at": piece.at, "size": piece.size, "missing": piece.missing, "query": query}
+    return {"at": piece.at, "size": piece.size, "missing": piece.missing, "query": query, "decoded": None}
 
 
 def for_page(text: str) -> str:
@@ -123,6 +132,7 @@ def _empty(raw: bytes) -> dict[str, Any]:
         "stopped": None,
         "why": None,
         "unreadHex": "",
+        "assumed": None,
         "guesses": [],
         "others": [],
         "othersLeft": 0,
@@ -183,7 +193,10 @@ def _record_data(raw: bytes) -> dict[str, Any]:
 def _unread(raw: bytes, target: tuple[str, int] | None, release: str | None, error: KafkascopeError) -> dict[str, Any]:
     facts = _empty(raw) | {"problem": for_page(str(error))}
     if target is None:
-        facts["guesses"] = guess_responses(raw)[:MAX_SHOWN_ITEMS]
+        guesses = guess_responses(raw)
+        if len(guesses) == 1 and split_length(raw)[1] and release is None:
+            return _only_reading(raw, guesses[0])
+        facts["guesses"] = guesses[:MAX_SHOWN_ITEMS]
     # A whole frame that fits an answer to its last byte is no broken request.
     is_answer = facts["guesses"] and split_length(raw)[1]
     if is_answer or raw[:2] == b"\x16\x03" or not raw:
@@ -197,6 +210,25 @@ def _unread(raw: bytes, target: tuple[str, int] | None, release: str | None, err
     facts["left"] = max(len(read.annotations) - MAX_SHOWN_PIECES, 0)
     facts["unreadHex"] = raw[read.stopped : read.stopped + 256].hex(" ")
     return facts
+
+
+def _only_reading(raw: bytes, name: str) -> dict[str, Any]:
+    """A whole frame that is a response of one API alone; other versions of it may read the same bytes."""
+    identified = identify(raw, name, None)
+    others = [other for other in _same_api(name) if other != name and _reads(raw, other)]
+    return _read(identified, raw) | {"assumed": name, "guesses": others[:MAX_SHOWN_ITEMS]}
+
+
+def _same_api(name: str) -> list[str]:
+    response = name.partition(":")[0]
+    return [f"{response}:{version}" for version in reversed(message(response).all_versions())]
+
+
+def _reads(raw: bytes, name: str) -> bool:
+    try:
+        return identify(raw, name, None).exact
+    except (InputError, UsageError):
+        return False
 
 
 def _plain(value: Any) -> Any:

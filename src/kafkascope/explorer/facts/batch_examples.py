@@ -61,7 +61,7 @@ EXAMPLES = (
     BatchExample(
         "v2-zstd",
         "Magic 2, compressed with zstd",
-        "The header stays as it is; everything behind it is packed. The checksum covers the packed bytes.",
+        "The header stays the same; everything after it is compressed. The checksum covers the compressed bytes.",
         lambda: new_batch([_PAID, _GONE], compression="zstd", partition_leader_epoch=7),
     ),
     BatchExample(
@@ -73,7 +73,7 @@ EXAMPLES = (
     BatchExample(
         "v1",
         "Magic 1, one message",
-        "A message set has no batch header: each message stands for itself, with a timestamp.",
+        "A message set has no batch header: each message is on its own, with a timestamp.",
         lambda: new_batch([_PLAIN], magic=1),
     ),
     BatchExample(

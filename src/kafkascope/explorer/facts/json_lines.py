@@ -1,8 +1,13 @@
 """Splits a JSON value into lines as `json.dumps(indent=2)` prints them, each with the path of its value."""
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
+
+from kafkascope.schema.errors.error_codes import error_codes
+
+_ERROR = re.compile(r"error_?code", re.IGNORECASE)
 
 
 def json_lines(
@@ -24,3 +29,12 @@ def json_lines(
         for at, item in enumerate(value):
             yield from json_lines(item, f"{path}[{at}]", indent + 1, "", "," if at < last else "")
     yield f"{margin}{closing}{tail}", ""
+
+
+def error_in(text: str, path: str) -> str | None:
+    """Name of the error in a line of JSON, where the line is an error code other than 0."""
+    if not _ERROR.search(path.rpartition(".")[2]):
+        return None
+    code = text.rpartition(":")[2].strip(" ,")
+    known = error_codes().get(int(code)) if re.fullmatch("-?[0-9]+", code) else None
+    return known.name if known and known.code else None

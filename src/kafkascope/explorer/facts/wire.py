@@ -32,9 +32,9 @@ def _header_remark(body_layout: Layout, number: int) -> str:
     if body_layout.message.kind == "request" and number >= 2:
         return "ClientId stays a classic string with an int16 length, whatever the header's version."
     if body_layout.message.kind == "request" and number == 0:
-        return "It ends behind the correlation id: there is no client id."
+        return "It ends after the correlation id: there is no client id."
     if body_layout.message.api == "ApiVersions" and body_layout.message.kind == "response":
-        return "Always v0, so that a client that does not know the broker's version can read the answer (KIP-511)."
+        return "Always v0, so that a client that doesn't know the broker's version can read the response (KIP-511)."
     return ""
 
 

@@ -13,9 +13,9 @@ from kafkascope.explorer.page import Kind, Page
 
 _WORDS = {
     "baseOffset": "Offset of the first record; 0 from a producer, the broker sets it.",
-    "batchLength": "Bytes behind this field.",
+    "batchLength": "Bytes after this field.",
     "partitionLeaderEpoch": "Epoch of the leader that took the batch; −1 from a producer. Outside the checksum.",
-    "magic": "The format: it stands at the same place in all three.",
+    "magic": "The format: at the same place in all three.",
     "attributes": "Flags, below.",
     "lastOffsetDelta": "Offset of the last record minus the base offset. Compaction keeps it: a batch may have gaps.",
     "baseTimestamp": "Milliseconds; of the first record, or the delete horizon where that flag is set.",
@@ -25,12 +25,12 @@ _WORDS = {
     "baseSequence": "Sequence of the first record for this producer and partition; −1 without a producer id.",
     "recordsCount": "How many records follow.",
     "offset": "Of the message; of the last one inside, where it is compressed.",
-    "messageSize": "Bytes behind this field.",
+    "messageSize": "Bytes after this field.",
     "timestamp": "Milliseconds, create time or log append time; −1 for none.",
 }
 _CRC = (
-    "CRC-32 over everything behind it.",
-    "CRC-32 over everything behind it.",
+    "CRC-32 over everything after it.",
+    "CRC-32 over everything after it.",
     "CRC-32C over everything from the attributes on, so that a broker can set offset and epoch without touching it.",
 )
 _FLAGS = (
@@ -48,7 +48,7 @@ _COMPRESSION_WORDS = {
     "zstd": ("2.1", "2", "Produce v7 and Fetch v10 or newer (KIP-110)."),
 }
 _RECORD_FIELDS = (
-    ("length", "varint", "1–5", "Bytes of the record behind it."),
+    ("length", "varint", "1–5", "Bytes of the record after it."),
     ("attributes", "int8", "1", "Not used."),
     ("timestampDelta", "varlong", "1–10", "To the base timestamp."),
     ("offsetDelta", "varint", "1–5", "To the base offset."),
@@ -92,11 +92,11 @@ def _format(magic: int, fields: tuple[tuple[str, str, int], ...]) -> dict[str, A
             {"name": name, "type": "int32 length, bytes", "at": place, "size": "4+", "about": about}
             for name, place, about in (
                 ("key", str(at), "Length −1 is null."),
-                ("value", "behind the key", "Length −1 is null. Of a compressed message: a packed message set."),
+                ("value", "after the key", "Length −1 is null. Of a compressed message: a compressed message set."),
             )
         ]
     else:
-        about = "One behind the other; as one packed block where the batch is compressed."
+        about = "One after the other; one compressed block where the batch is compressed."
         rows.append({"name": "records", "type": "records", "at": str(at), "size": "0+", "about": about})
     return {
         "magic": magic,

@@ -10,7 +10,7 @@ from kafkascope.explorer.page import Kind, Page
 from kafkascope.limits import MAX_DECODE_SECONDS, MAX_LINK_BYTES, MAX_SHOWN_PIECES, MAX_UPLOAD_BYTES
 from kafkascope.schema.releases import releases
 
-# Given text that comes back in the form: a byte takes up to five characters in a dump.
+# Text that the form shows again: a byte takes up to five characters in a dump.
 MAX_ECHO_CHARACTERS = 5 * MAX_LINK_BYTES
 _EXAMPLE = "0000001d000c000000000007000361707000056f726465720000000c00036d2d31"
 
@@ -49,6 +49,7 @@ def decode_page(
         },
         "decoded": decoded,
         "recording": result.get("recording"),
+        "readAs": result.get("readAs"),
         "permalink": result.get("permalink"),
         "problem": problem,
         "command": _command(name, release),

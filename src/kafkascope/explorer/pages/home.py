@@ -2,16 +2,22 @@
 
 from typing import Any
 
+from kafkascope.explorer.facts.example import example_facts
 from kafkascope.explorer.page import Kind, Page
 from kafkascope.schema.api_facts import families
 from kafkascope.schema.catalog import apis, index, message
 from kafkascope.schema.errors.error_codes import error_codes
 from kafkascope.schema.history.release_changes import between, by_kind
+from kafkascope.schema.layouts.layout import layout
 from kafkascope.schema.releases import newest_release, releases
 from kafkascope.schema.versions import format_versions
 
+# Short enough for the page, long enough to have a string, a number and a length.
+_EXAMPLE = ("HeartbeatRequest", 0)
 
-def make() -> Page:
+
+def make(verdict: dict[str, Any] | None = None) -> Page:
+    """`verdict` is that of a lake, where the server has one."""
     keys = {name: key for key, name in apis().items()}
     listed = [
         {"family": family, "apis": [_api(name, keys[name]) for name in names]} for family, names in families().items()
@@ -24,8 +30,18 @@ def make() -> Page:
         "releases": [release.name for release in reversed(all_releases)],
         "families": listed,
         "changes": _changes(all_releases[-2].name, all_releases[-1].name),
+        "example": _example(),
+        "verdict": verdict,
     }
-    return Page("The Kafka wire", facts, "Every message of every Kafka release, byte by byte.")
+    about = "A reference, a decoder and a traffic analysis for the Kafka protocol: every message of every release."
+    return Page("The Kafka wire", facts, about)
+
+
+def _example() -> dict[str, Any]:
+    name, version = _EXAMPLE
+    shown = example_facts(layout(name, version))
+    size = len(shown["hex"]) // 2
+    return {"message": name, "version": version, "json": shown["json"], "bytes": shown["bytes"], "size": size}
 
 
 def _api(name: str, key: int) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from kafkascope.errors import InputError, KafkascopeError, ReachError, UsageErro
 from kafkascope.explorer.address import address
 from kafkascope.explorer.assets import ASSETS, asset
 from kafkascope.explorer.decode.decoder import DECODER, Decoder
+from kafkascope.explorer.downloads import DOWNLOADS, Download
 from kafkascope.explorer.facts.missing import near
 from kafkascope.explorer.gate import Busy, Gate
 from kafkascope.explorer.gates import LAKE, server_gates
@@ -40,6 +41,7 @@ def create(
     renderer = Renderer(server_kinds(lake))
     routes: list[BaseRoute] = [Route("/", lambda _: RedirectResponse("index.html"))]
     routes += [Route(f"/{name}", _asset(name)) for name in ASSETS]
+    routes += [Route(f"/{download.path}", _download(download)) for download in DOWNLOADS]
     routes += server_routes(renderer, lake, gates[LAKE], decoder)
     kept: dict[str, Response] = {}
     for kind in renderer.kinds.values():
@@ -89,6 +91,14 @@ def _asset(name: str) -> _Endpoint:
         if not kept:
             kept.append(_answer(await run_in_threadpool(asset, name), ASSETS[name]))
         return _unless_known(request, kept[0])
+
+    return respond
+
+
+def _download(download: Download) -> _Endpoint:
+    async def respond(request: Request) -> Response:
+        text = await run_in_threadpool(lambda: download.make(**request.path_params))
+        return _unless_known(request, _answer(text, download.media_type))
 
     return respond
 

@@ -1,6 +1,10 @@
 """Adds what the static site lacks: kinds that need a lake, and routes that take uploads."""
 
-from starlette.routing import BaseRoute
+from urllib.parse import quote
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import BaseRoute, Route
 
 from kafkascope.explorer.decode.decoder import Decoder
 from kafkascope.explorer.gate import Gate
@@ -8,6 +12,8 @@ from kafkascope.explorer.kinds import KINDS
 from kafkascope.explorer.page import Kind
 from kafkascope.explorer.render import Renderer
 from kafkascope.explorer.server.decode_routes import decode_routes
+
+_LONGEST_RELEASE = 20
 
 
 def server_kinds(lake: str | None) -> tuple[Kind, ...]:
@@ -17,14 +23,21 @@ def server_kinds(lake: str | None) -> tuple[Kind, ...]:
     # Through it comes pyarrow, which takes its time.
     from kafkascope.explorer.lake_kinds import lake_kinds
 
-    return (*KINDS, *lake_kinds(lake))
+    kinds = {kind.name: kind for kind in (*KINDS, *lake_kinds(lake))}
+    return tuple(kinds.values())
 
 
 def server_routes(renderer: Renderer, lake: str | None, gate: Gate, decoder: Decoder) -> list[BaseRoute]:
     """Routes that are no plain page: they come before those of the kinds. `gate` bounds those of a lake."""
-    routes: list[BaseRoute] = list(decode_routes(renderer, decoder))
+    routes: list[BaseRoute] = [*decode_routes(renderer, decoder), Route("/upgrade.html", _chosen_upgrade)]
     if lake:
         from kafkascope.explorer.server.lake_report import report_route
 
         routes.append(report_route(lake, gate))
     return routes
+
+
+async def _chosen_upgrade(request: Request) -> Response:
+    """The form of two releases leads to their page, which says so where one of them is unknown."""
+    old, new = (quote(request.query_params.get(name, "")[:_LONGEST_RELEASE], safe="") for name in "ab")
+    return RedirectResponse(f"upgrade/{old}-{new}.html", 303)

@@ -41,6 +41,17 @@
     });
   };
 
+  // A mark beside each heading and field that has an address of its own.
+  const marking = (heading) => {
+    const id = (heading.closest("[id]") ?? heading).id;
+    if (!id || id === "main") return;
+    const link = document.createElement("a");
+    link.className = "perma";
+    link.href = `#${id}`;
+    link.setAttribute("aria-label", `Link to ${id.replace(/^f-/, "")}`);
+    heading.append(link);
+  };
+
   // One Tab stop for a group of pieces; arrows go on from there.
   const roving = (group, pieces) => {
     let at = 0;
@@ -60,7 +71,15 @@
   };
 
   const linking = (pair) => {
-    const bytes = [...pair.querySelectorAll(".bytes [data-p]")];
+    // A piece that goes on in the next row has a span in each.
+    const parts = new Map();
+    let begun = null;
+    for (const span of pair.querySelectorAll(".bytes [data-p]")) {
+      if (span.dataset.c === undefined) parts.set((begun = span), []);
+      parts.get(begun).push(span);
+    }
+    const bytes = [...parts.keys()];
+    const whole = (pieces) => pieces.flatMap((one) => parts.get(one));
     const lines = [...pair.querySelectorAll(".json [data-p]")];
     // A page with several of them says which table belongs to which.
     const scope = pair.closest("[data-scope]") ?? document;
@@ -93,24 +112,24 @@
       return held.filter((line) => line.dataset.p.length === longest);
     };
     const fromByte = (one) => {
-      light([one, ...linesOf(one.dataset.p), ...cells.filter((cell) => cell.dataset.f === key(one))]);
+      light([...whole([one]), ...linesOf(one.dataset.p), ...cells.filter((cell) => cell.dataset.f === key(one))]);
       tell([one]);
     };
     const fromLine = (line) => {
       const found = bytes.filter((one) => within(line.dataset.p, one.dataset.p));
-      light([line, ...found, ...cells.filter((cell) => cell.dataset.f === bare(line.dataset.p))]);
+      light([line, ...whole(found), ...cells.filter((cell) => cell.dataset.f === bare(line.dataset.p))]);
       if (found.length) tell(found);
     };
     const fromCell = (cell) => {
       const found = bytes.filter((one) => key(one) === cell.dataset.f);
-      light([cell, ...found, ...lines.filter((line) => bare(line.dataset.p) === cell.dataset.f)]);
+      light([cell, ...whole(found), ...lines.filter((line) => bare(line.dataset.p) === cell.dataset.f)]);
       if (found.length) tell(found);
     };
     told.hidden = false;
     told.textContent = "Point at a byte or a line, or use the arrow keys.";
     for (const [pieces, light_up] of [[bytes, fromByte], [lines, fromLine], [cells, fromCell]]) {
       for (const piece of pieces) {
-        piece.addEventListener("pointerenter", () => light_up(piece));
+        for (const span of parts.get(piece) ?? [piece]) span.addEventListener("pointerenter", () => light_up(piece));
         piece.addEventListener("focusin", () => light_up(piece));
       }
     }
@@ -118,22 +137,41 @@
     if (lines.length) roving(pair.querySelector(".json"), lines);
   };
 
+  // The index of the search, once for all that need it.
+  let loading = null;
+  const load = () => {
+    loading ??= new Promise((done, failed) => {
+      const script = document.createElement("script");
+      script.src = `${document.body.dataset.root}search.js`;
+      script.onload = done;
+      script.onerror = failed;
+      document.head.append(script);
+    });
+    return loading;
+  };
+
+  // Names of messages as they are typed: with the newest version, and behind a colon with each.
+  const naming = (input) => {
+    let shown = "";
+    const fill = async () => {
+      await load();
+      const name = input.value.includes(":") ? input.value.split(":")[0].toLowerCase() : "";
+      if (shown === `:${name}`) return;
+      shown = `:${name}`;
+      const own = window.kafkascope.messages.filter(([one]) => one.toLowerCase() === name);
+      const pairs = own.length ? own.flatMap(([one, versions]) => versions.map((version) => `${one}:${version}`)).reverse()
+        : window.kafkascope.messages.map(([one, versions]) => `${one}:${versions.at(-1)}`);
+      input.list.replaceChildren(...pairs.map((pair) => new Option(pair, pair)));
+    };
+    input.addEventListener("focus", fill);
+    input.addEventListener("input", fill);
+  };
+
   const searching = (form) => {
     const input = form.querySelector("input");
     const list = form.querySelector(".found");
     const here = document.body.dataset.root;
     let chosen = -1;
-    let loading = null;
-    const load = () => {
-      loading ??= new Promise((done, failed) => {
-        const script = document.createElement("script");
-        script.src = `${here}search.js`;
-        script.onload = done;
-        script.onerror = failed;
-        document.head.append(script);
-      });
-      return loading;
-    };
     const close = () => { list.hidden = true; chosen = -1; input.setAttribute("aria-expanded", "false"); input.removeAttribute("aria-activedescendant"); };
     const choose = (to) => {
       const items = [...list.children];
@@ -215,10 +253,16 @@
     document.querySelectorAll("[data-copy]").forEach(copying);
     document.querySelectorAll("[data-linked]").forEach(linking);
     document.querySelectorAll("[data-drop]").forEach(dropping);
+    document.querySelectorAll("input[list]").forEach(naming);
+    document.querySelectorAll("main section[id] > h2, main section[id] > h3, .tree [id] > .field").forEach(marking);
     const inputs = [...document.querySelectorAll("form.seek")].map(searching);
     document.addEventListener("keydown", (event) => {
       const typing = event.target.closest("input, textarea, select, [contenteditable]");
-      if (event.key !== "/" || typing || event.ctrlKey || event.metaKey || event.altKey || !inputs.length) return;
+      const held = event.ctrlKey || event.metaKey;
+      // On some keyboards a slash needs Shift.
+      const slash = event.key === "/" && !typing && !held && !event.altKey;
+      const control = event.key.toLowerCase() === "k" && held && !event.altKey && !event.shiftKey;
+      if ((!slash && !control) || !inputs.length) return;
       event.preventDefault();
       inputs[0].focus();
       inputs[0].select();

@@ -18,6 +18,7 @@ from kafkascope.lake.read.time_ordered import (
     Hits,
     Place,
     RowFilter,
+    count_rows,
     files_in_time,
     first_rows,
 )
@@ -73,6 +74,16 @@ def exchanges(
     files = files_in_time(lake, [EXCHANGES]).get(EXCHANGES, [])
     hits = first_rows(files, _row_filter(filters), after, count + 1)
     return Slice(hits.first(count).rows(columns), hits.place(count - 1) if len(hits) > count else None)
+
+
+def count_exchanges(lake: Lake, filters: ExchangeFilters) -> int | None:
+    """How many there are in all; None where only looking up each would tell: a group with a filter of its exchanges."""
+    if not filters.group:
+        return count_rows(files_in_time(lake, [EXCHANGES]).get(EXCHANGES, []), _row_filter(filters))
+    if filters.error or filters.status or filters.slower_us is not None:
+        return None
+    naming = files_in_time(lake, _naming_groups(filters.api))
+    return count_rows([file for files in naming.values() for file in files], _naming_filter(filters))
 
 
 def exchange(lake: Lake, exchange_id: str, at: int | None = None) -> dict[str, Any] | None:

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime, time
+from functools import reduce
+from operator import and_
 from typing import Any
 
 import numpy as np
@@ -209,6 +211,29 @@ def first_rows(files: Iterable[TimedFile], row_filter: RowFilter, after: Place |
             parts = [_least(pa.concat_tables(parts), count)]
             last = pc.max(parts[0].column(_AT)).as_py()
     return Hits(pa.concat_tables([_NO_HITS, *parts]).sort_by(_ORDER), groups)
+
+
+def count_rows(files: Iterable[TimedFile], row_filter: RowFilter) -> int:
+    """How many rows match. Without a filter only the metadata of a file is read, with one only its columns."""
+    total = 0
+    for file in files:
+        if not row_filter.may_hold(file.low, file.high):
+            continue
+        inside = (row_filter.since is None or file.low >= row_filter.since) and (
+            row_filter.until is None or file.high < row_filter.until
+        )
+        with filesystem_errors(file.fragment.path):
+            if inside:
+                parts = [part for part in (row_filter.chosen, file.shown) if part is not None]
+                chosen = reduce(and_, parts) if parts else None
+                total += file.fragment.scanner(schema=file.schema, filter=chosen).count_rows()
+                continue
+        total += sum(
+            len(_hits(group, 0, row_filter, None))
+            for group in file.groups()
+            if row_filter.may_hold(group.low, group.high)
+        )
+    return total
 
 
 def _least(hits: pa.Table, count: int) -> pa.Table:

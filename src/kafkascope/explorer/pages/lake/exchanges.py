@@ -1,5 +1,6 @@
 """Lists the exchanges of a lake that match a filter, in time order and page by page."""
 
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlencode
 
@@ -9,15 +10,21 @@ from kafkascope.errors import NotFoundError, UsageError
 from kafkascope.explorer.facts.lake_values import plain
 from kafkascope.explorer.page import Page
 from kafkascope.lake.home import Lake
-from kafkascope.lake.read.browse import ANY_ERROR, ExchangeFilters, exchanges, parse_place, place_of
+from kafkascope.lake.read.browse import ANY_ERROR, ExchangeFilters, count_exchanges, exchanges, parse_place, place_of
 from kafkascope.limits import MAX_LISTED_EXCHANGES
 from kafkascope.schema.catalog import apis
 from kafkascope.schema.errors.error_codes import find_error
 from kafkascope.schema.names import clip, find_api, suggest
 from kafkascope.times import microseconds_of, parse_moment
 
-# What stands behind the ? of the address; `after` is where the page begins.
-QUERY = ("api", "client", "group", "error", "status", "since", "until", "slow", "after")
+# The query of the address; `after` is where the page begins, `back` where those before it began.
+QUERY = ("api", "client", "group", "error", "status", "since", "until", "slow", "after", "back")
+_PLACES = ("after", "back")
+# In `back`: the first page, which begins nowhere, and what is between two pages.
+_FIRST, _THEN = "first", "~"
+# More would make the address too long; the page before these is the first again.
+_MOST_BACK = 24
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # What the list shows; a page of the exchange has the rest.
 _COLUMNS = (
     "exchange_id request_at response_at latency_us api_key api api_version client_id client_address broker_address "
@@ -42,18 +49,32 @@ def make(lake: Lake, **values: str) -> Page:
     )
     after = parse_place(values["after"]) if values["after"] else None
     listed = exchanges(lake, selection, after, MAX_LISTED_EXCHANGES, _COLUMNS)
-    filters = {name: value for name, value in values.items() if value and name != "after"}
+    filters = {name: value for name, value in values.items() if value and name not in _PLACES}
+    back = [place for place in values["back"].split(_THEN) if place] if after else []
+    trail = [*back, values["after"] or _FIRST][-_MOST_BACK:]
+    before = MAX_LISTED_EXCHANGES * len(back) if back[:1] == [_FIRST] or not after else None
     facts: dict[str, Any] = {
         "lake": lake.uri,
         "asked": values,
         "filtered": bool(filters),
         "exchanges": [plain(row) | {"at": place_of(row).at} for row in listed.rows],
-        "next": urlencode(filters | {"after": str(listed.after)}) if listed.after else None,
+        "total": count_exchanges(lake, selection),
+        "before": before,
+        "next": urlencode(filters | {"after": str(listed.after), "back": _THEN.join(trail)}) if listed.after else None,
+        "previous": _previous(filters, back),
         "first": urlencode(filters) if after else None,
         "apis": sorted((*apis().values(), TOKEN_API)),
         "statuses": list(STATUSES),
     }
-    return Page("Exchanges", facts, "Requests with their responses, in the order of time.")
+    return Page("Exchanges", facts, "Requests with their responses, in time order.")
+
+
+def _previous(filters: dict[str, str], back: list[str]) -> str | None:
+    """The query of the page before; None where none is known."""
+    if not back:
+        return None
+    *earlier, place = back
+    return urlencode(filters if place == _FIRST else filters | {"after": place, "back": _THEN.join(earlier)})
 
 
 def _api(text: str) -> str:

@@ -31,7 +31,7 @@ def make(lake: Lake) -> Page:
     ]
     facts: dict[str, Any] = {
         "lake": lake.uri,
-        "verdict": _verdict(lake),
+        "verdict": verdict_of(lake),
         "recordings": [plain(row) for row in rows[:MAX_SHOWN_RECORDINGS]],
         "recordings_left": max(len(rows) - MAX_SHOWN_RECORDINGS, 0),
         "exchanges": next((table.rows for table in contents.tables if table.name == "exchanges"), 0),
@@ -42,7 +42,7 @@ def make(lake: Lake) -> Page:
     return Page("Lake", facts, "What is in this lake, and how its clusters are.")
 
 
-def _verdict(lake: Lake) -> dict[str, Any] | None:
+def verdict_of(lake: Lake) -> dict[str, Any] | None:
     """None where the marts were never built."""
     if not has_marts(lake):
         return None

@@ -1,0 +1,74 @@
+"""Sets the names in our prose in mono, and links each to its page where it's first mentioned."""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from markupsafe import Markup
+
+from kafkascope.explorer.address import message_page
+from kafkascope.explorer.facts.field_places import field_name
+from kafkascope.schema.catalog import apis, index, message
+from kafkascope.schema.errors.error_codes import by_name
+
+# Ours between backticks, or a name by its looks. One capital letter alone, as in Fetch and Vote, is a word as well.
+_NAMES = re.compile(r"`([^`]*)`|\b(KIP-[0-9]+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[A-Z][a-z0-9]+(?:[A-Z][A-Za-z0-9]*)+)\b")
+Link = Callable[..., str | None]
+
+
+class ProseLinks:
+    """The texts of one page. `link` is that of the renderer, `fields` are the fields that the page itself describes."""
+
+    def __init__(self, link: Link, here: str, fields: list[dict[str, Any]] | None = None) -> None:
+        self._link = link
+        self._here = here.rpartition("/")[2]
+        self._anchors = dict(_anchors(fields or []))
+        self._linked: set[str] = set()
+
+    def __call__(self, text: str) -> Markup:
+        parts, at = [], 0
+        for match in _NAMES.finditer(text):
+            parts += [Markup("{}").format(text[at : match.start()]), self._name(match[1], match[2])]
+            at = match.end()
+        return Markup("").join([*parts, Markup("{}").format(text[at:])])
+
+    def _name(self, quoted: str | None, name: str) -> Markup:
+        word = name if quoted is None else quoted
+        target = None if word in self._linked else self._target(word)
+        if target and target != self._here:
+            self._linked.add(word)
+            return Markup('<a href="{}">{}</a>').format(target, _code(word))
+        known = quoted is not None or word in self._linked or target
+        return _code(word) if known else Markup("{}").format(word)
+
+    def _target(self, word: str) -> str | None:
+        if word in self._anchors:
+            return f"#f-{self._anchors[word]}"
+        if word.startswith("KIP-"):
+            return self._link("kip", number=word[4:]) if _is_known_kip(word[4:]) else None
+        if word in apis().values():
+            return self._link("api", name=word)
+        if word in index():
+            kind, parameters = message_page(word, message(word).all_versions()[-1])
+            return self._link(kind, **parameters)
+        if word in by_name():
+            return self._link("error", name=by_name()[word].name)
+        return self._link("field", name=word) if field_name(word) == word else None
+
+
+def _code(word: str) -> Markup:
+    return Markup("{}").format(word) if word.startswith("KIP-") else Markup("<code>{}</code>").format(word)
+
+
+def _is_known_kip(number: str) -> bool:
+    from kafkascope.explorer.facts.kips import kip_touches
+
+    return int(number) in kip_touches()
+
+
+def _anchors(fields: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
+    """Of several fields with one name the first at the top counts."""
+    for field in reversed(fields):
+        yield from _anchors(field["fields"])
+    for field in reversed(fields):
+        yield field["name"], field["path"]
