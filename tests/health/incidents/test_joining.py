@@ -108,9 +108,10 @@ def test_a_killed_leader_is_one_incident_with_what_followed() -> None:
         ("redirected calls", "api_passing_errors"),
         ("slow calls", "api_slow"),
     ]
-    # What is below the threshold of its rule is folded into the cause.
+    # What is below the threshold of its rule counts too, from the moment on at which the leader was lost.
     assert first.impact == {"calls_failed": 37, "seconds_without_leader": 2.1}
-    assert first.notes == ("Clients were redirected meanwhile, as the protocol has it: ×7 NOT_LEADER_OR_FOLLOWER.",)
+    redirected = "×30 NOT_CONTROLLER, ×7 NOT_LEADER_OR_FOLLOWER"
+    assert first.notes == (f"Clients were redirected meanwhile, as the protocol has it: {redirected}.",)
     assert f"kafkascope describe quorum {OTHER}" in first.advice
 
 

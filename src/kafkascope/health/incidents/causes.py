@@ -4,12 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from kafkascope.health.findings.diagnosis import Finding
-from kafkascope.health.findings.episodes import MINUTE_US
-from kafkascope.health.incidents.facts import Facts
+from kafkascope.health.incidents.facts import AFTER_US, Facts
 from kafkascope.health.incidents.incident import key_of
 
-# The session timeout (45 s) and three heartbeats of 5 s: what a cause leads to has begun by then.
-AFTER_US = MINUTE_US
 # Answers of a cluster that has lost a broker or its controller.
 OUTAGE_ERRORS = frozenset(
     {

@@ -8,17 +8,24 @@ from typing import Any, NamedTuple
 
 from kafkascope.health.findings.api import named_error, rule_of_error
 from kafkascope.health.findings.diagnosis import Finding
+from kafkascope.health.findings.episodes import MINUTE_US
 from kafkascope.health.findings.recordings import OBSERVED
 from kafkascope.health.incidents.incident import FindingKey, key_of
 from kafkascope.health.incidents.subjects import Node, group_of, node_of
 
 Row = Mapping[str, Any]
 
+# The session timeout (45 s) and three heartbeats of 5 s: what a cause leads to has begun by then.
+AFTER_US = MINUTE_US
+# What clocks and the order of rows make of one moment.
+SAME_MOMENT_US = 1_000_000
 _OUTCOME_RULES = {
     "lock_expired": "share_lock_expired",
     "disconnected": "share_member_disconnected",
     "moved": "share_moved",
 }
+_BEHIND = ("quorum_follower_behind", "quorum_observer_behind", "quorum_replica_never_fetched")
+_OUTAGES = ("quorum_leader_lost", "quorum_leaderless", *_BEHIND)
 # A replica that fetched so recently is there again.
 _FRESH_MS = 1_000
 # Told of a finding and no more: a page names fewer.
@@ -47,13 +54,13 @@ class Named:
     partitions: Counter[str] = field(default_factory=Counter)
 
 
-@dataclass(slots=True)
-class PassingErrors:
-    """Answers of one kind in one minute at one broker by which a client looks again."""
+class Redirect(NamedTuple):
+    """Responses of one kind by which one client was redirected, in one minute at one broker."""
 
     first_at: int
-    last_at: int
-    calls: int = 0
+    address: str
+    error: str
+    calls: int
 
 
 @dataclass(slots=True)
@@ -66,7 +73,7 @@ class Facts:
     restarts: dict[Node, list[int]] = field(default_factory=dict)
     back_at: dict[FindingKey, int] = field(default_factory=dict)
     named: defaultdict[FindingKey, Named] = field(default_factory=lambda: defaultdict(Named))
-    passing: dict[tuple[int, str, str], PassingErrors] = field(default_factory=dict)  # minute, address, error
+    redirects: list[Redirect] = field(default_factory=list)  # of the time of an outage
     unanswered: defaultdict[tuple[int, str], int] = field(default_factory=lambda: defaultdict(int))  # minute, address
     unheld: defaultdict[str, list[tuple[int, int | None, str]]] = field(default_factory=lambda: defaultdict(list))
     recorded_until: int | None = None
@@ -143,7 +150,7 @@ def _quorum_events(rows: Iterable[Row], facts: Facts) -> None:
 def _replicas(rows: Iterable[Row], by_rule: Mapping[str, list[Finding]], facts: Facts) -> None:
     """When a replica that was behind was seen to fetch again."""
     watched: defaultdict[Node, list[Finding]] = defaultdict(list)
-    for rule in ("quorum_follower_behind", "quorum_observer_behind", "quorum_replica_never_fetched"):
+    for rule in _BEHIND:
         for finding in by_rule.get(rule, ()):
             node = node_of(finding.subject)
             if node is not None:
@@ -182,6 +189,11 @@ def _errors(rows: Iterable[Row], by_rule: Mapping[str, list[Finding]], facts: Fa
     for rule, findings in by_rule.items():
         for finding in findings:
             by_subject[rule, finding.subject].append(finding)
+    outages = [
+        (finding.from_at - SAME_MOMENT_US, finding.to_at + AFTER_US)
+        for rule in _OUTAGES
+        for finding in by_rule.get(rule, ())
+    ]
     for row in rows:
         api, error, client = named_error(row)
         rule, broker, calls = rule_of_error(api, error), row["broker_address"], row["calls"]
@@ -196,12 +208,10 @@ def _errors(rows: Iterable[Row], by_rule: Mapping[str, list[Finding]], facts: Fa
             _count(named.errors, error, calls)
             _count(named.clients, client, calls)
             _count(named.brokers, broker, calls)
-        if not told and rule == "api_passing_errors" and broker is not None:
-            key = (row["minute_at"], broker, error)
-            passing = facts.passing.setdefault(key, PassingErrors(row["first_at"], row["last_at"]))
-            passing.first_at = min(passing.first_at, row["first_at"])
-            passing.last_at = max(passing.last_at, row["last_at"])
-            passing.calls += calls
+        if rule == "api_passing_errors" and broker is not None:
+            at = row["first_at"]
+            if any(since <= at <= until for since, until in outages):
+                facts.redirects.append(Redirect(at, broker, error, calls))
 
 
 def _unanswered(rows: Iterable[Row], by_rule: Mapping[str, list[Finding]], facts: Facts) -> None:

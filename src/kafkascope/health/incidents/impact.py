@@ -4,16 +4,19 @@ from collections import Counter
 
 from kafkascope.health.findings.diagnosis import Finding
 from kafkascope.health.findings.episodes import MINUTE_US
-from kafkascope.health.incidents.causes import AFTER_US, OUTAGE_ERRORS
-from kafkascope.health.incidents.facts import Facts
+from kafkascope.health.incidents.causes import OUTAGE_ERRORS
+from kafkascope.health.incidents.facts import AFTER_US, SAME_MOMENT_US, Facts
 from kafkascope.health.incidents.incident import WEIGHTS
 from kafkascope.health.incidents.stories import Story
 from kafkascope.health.incidents.subjects import LEADER_FAILED, Node, group_of
 
 _LATE = frozenset({"share_lock_expired", "share_member_disconnected", "share_moved"})
+# Of an outage, only what began with it counts.
+_PASSING = "api_passing_errors"
+_OUTAGES = ("leader_lost", "node_behind")
 _FAILED = {
     "api_error_rate": "errors",
-    "api_passing_errors": "errors",
+    _PASSING: "errors",
     "api_unanswered": "unanswered",
     "share_refused_acknowledgements": "calls",
     "share_session_reset": "calls",
@@ -31,16 +34,16 @@ def impact_of(story: Story, facts: Facts) -> tuple[dict[str, int | float], tuple
             sums["records_late"] += _figure(finding, "records")
         elif finding.rule == "share_poison_record":
             sums["records_archived"] += _figure(finding, "records")
-        elif finding.rule in _FAILED:
+        elif finding.rule in _FAILED and not (finding.rule == _PASSING and _is_outage(story)):
             sums["calls_failed"] += _figure(finding, _FAILED[finding.rule])
     seconds = {
         "seconds_without_leader": _without_leader(story, facts) / 1_000_000,
         "seconds_without_owner": _without_owner(story, facts) / 1_000_000,
     }
     notes = []
-    nodes = {Node(entity[1], entity[2]) for entity in story.entities if entity[0] == "node"}  # type: ignore[arg-type]
-    if nodes:
-        redirected, unanswered = _redirected(story, facts), _unanswered(story, facts, nodes)
+    nodes = {Node(*entity[1:]) for entity in story.entities if entity[0] == "node"}  # type: ignore[arg-type]
+    if _is_outage(story):
+        redirected, unanswered = _redirected(story, facts, nodes), _unanswered(story, facts, nodes)
         sums["calls_failed"] += redirected.total() + unanswered
         if redirected:
             errors = ", ".join(f"×{number:,} {error}" for error, number in sorted(redirected.items()))
@@ -91,18 +94,23 @@ def _without_owner(story: Story, facts: Facts) -> int:
     return max(sum(seen), sum(told.values()))
 
 
-def _redirected(story: Story, facts: Facts) -> Counter[str]:
+def _is_outage(story: Story) -> bool:
+    return story.cause is not None and story.cause.name in _OUTAGES
+
+
+def _redirected(story: Story, facts: Facts, nodes: set[Node]) -> Counter[str]:
+    """By all brokers of a cluster that lost its leader, else by the node itself."""
     clusters = {entity[1] for entity in story.entities if entity[0] == "quorum"}
+    whole = story.cause is not None and story.cause.name == "leader_lost"
     errors: Counter[str] = Counter()
-    for (_, address, error), passing in facts.passing.items():
+    for redirect in facts.redirects:
+        of_cluster = redirect.address in facts.cluster_of and facts.cluster_of[redirect.address] in clusters
         if (
-            error in OUTAGE_ERRORS
-            and address in facts.cluster_of
-            and facts.cluster_of[address] in clusters
-            and story.from_at <= passing.last_at
-            and passing.first_at <= story.to_at + AFTER_US
+            redirect.error in OUTAGE_ERRORS
+            and (of_cluster if whole else facts.nodes.get(redirect.address) in nodes)
+            and story.from_at - SAME_MOMENT_US <= redirect.first_at <= story.to_at + AFTER_US
         ):
-            errors[error] += passing.calls
+            errors[redirect.error] += redirect.calls
     return errors
 
 

@@ -108,7 +108,7 @@ def poison_record(story: Story, facts: Facts) -> Account:
             if released
             else "Members that got it hung, crashed or released it, until the delivery limit. "
         )
-        + "The broker delivers it to this group no more, so it is lost to the group.",
+        + "The broker no longer delivers it to this group.",
         "certain" if released else "likely",
         "Another group processes the same record without trouble: then the members are at fault, not the record.",
         f"Read it: {read}. Have the application reject what it can never process, and log why.",
@@ -138,7 +138,8 @@ def _share_member_crashed(story: Story, facts: Facts) -> Account:
         "crashed. What it had finished without acknowledging is done twice.",
         "certain",
         "The member's process has run since before that time: then the network or a load balancer cut its connection.",
-        f"Find out why the process ended: its log, its supervisor, out of memory. Who is in the group now: {describe}.",
+        f"Find out why the process ended: look at its log, its supervisor, and whether it ran out of memory. Who is "
+        f"in the group now: {describe}.",
     )
 
 
@@ -170,7 +171,8 @@ def _streams_member_crashed(story: Story, facts: Facts) -> Account:
         f"{how} The group noticed {span(silent)} later; until then nobody else could take its tasks.",
         "certain" if closed else "likely",
         "The member's process has run since before that time: then its connection was cut.",
-        "Find out why the process ended: its log, its supervisor, out of memory. A shorter streams.session.timeout.ms "
+        "Find out why the process ended: look at its log, its supervisor, and whether it ran out of memory. A shorter "
+        "streams.session.timeout.ms "
         "makes the group notice sooner, "
         f"standby tasks make the takeover quick. Who has which task now: {describe}.",
     )

@@ -2,17 +2,14 @@
 
 from kafkascope.health.findings.words import span
 from kafkascope.health.incidents.account import Account, broker, command, listed, number, quoted, times
-from kafkascope.health.incidents.causes import AFTER_US
-from kafkascope.health.incidents.facts import Election, Facts
+from kafkascope.health.incidents.facts import AFTER_US, Election, Facts
 from kafkascope.health.incidents.incident import key_of
 from kafkascope.health.incidents.stories import Story
 from kafkascope.health.incidents.subjects import LEADER_FAILED, Node, cluster_of, lost_leaders, node_of
 
 _NO_CHANGES = "In that time no topic, config or partition leader could change."
-_DOWN = "Find out why it stopped: its log, its supervisor, the kernel's log ({command})."
-_FROZEN = (
-    "Look for a long garbage collection, a stalled disk or a suspended machine: its log and its garbage collector's."
-)
+_DOWN = "Find out why it stopped: look at its log, its supervisor, and the kernel's log ({command})."
+_FROZEN = "Look for a long garbage collection, a stalled disk or a suspended machine: its log shows a gap."
 _OOM = command("dmesg --ctime | grep -i 'killed process'")
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from kafkascope.health.findings.diagnosis import Finding
 from kafkascope.health.findings.episodes import MINUTE_US
-from kafkascope.health.incidents.causes import AFTER_US, CAUSES, Cause, Join
-from kafkascope.health.incidents.facts import Facts
+from kafkascope.health.incidents.causes import CAUSES, Cause, Join
+from kafkascope.health.incidents.facts import AFTER_US, SAME_MOMENT_US, Facts
 from kafkascope.health.incidents.incident import key_of
 from kafkascope.health.incidents.subjects import Entity, touches
 
@@ -41,8 +41,6 @@ _BY_THE_MINUTE = (
     "streams_shutdown",
     "streams_standbys_missing",
 )
-# What clocks and the order of rows make of one moment.
-_SAME_MOMENT_US = 1_000_000
 
 
 @dataclass(slots=True)
@@ -146,5 +144,5 @@ def _is_one(cause: Cause, story: Story, finding: Finding, entities: frozenset[En
 
 
 def _follows(story: Story, finding: Finding, after_us: int) -> bool:
-    early = MINUTE_US if finding.rule.startswith(_BY_THE_MINUTE) else _SAME_MOMENT_US
+    early = MINUTE_US if finding.rule.startswith(_BY_THE_MINUTE) else SAME_MOMENT_US
     return story.from_at - early <= finding.from_at <= story.to_at + after_us
