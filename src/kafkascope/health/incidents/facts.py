@@ -1,6 +1,7 @@
 """Collects what findings do not carry and incidents need: which node has which address, who was elected, which errors a
 finding counted. Each mart is read once, a row at a time; what is held grows with the findings and the brokers."""
 
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -54,6 +55,24 @@ class Named:
     partitions: Counter[str] = field(default_factory=Counter)
 
 
+class Intervals:
+    """Asks of a moment whether any of many intervals has it."""
+
+    def __init__(self, intervals: Iterable[tuple[int, int]]) -> None:
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+        for start, end in sorted(intervals):
+            if self._ends and start <= self._ends[-1]:
+                self._ends[-1] = max(self._ends[-1], end)
+            else:
+                self._starts.append(start)
+                self._ends.append(end)
+
+    def __contains__(self, at: int) -> bool:
+        place = bisect_right(self._starts, at) - 1
+        return place >= 0 and at <= self._ends[place]
+
+
 class Redirect(NamedTuple):
     """Responses of one kind by which one client was redirected, in one minute at one broker."""
 
@@ -75,7 +94,7 @@ class Facts:
     named: defaultdict[FindingKey, Named] = field(default_factory=lambda: defaultdict(Named))
     redirects: list[Redirect] = field(default_factory=list)  # of the time of an outage
     unanswered: defaultdict[tuple[int, str], int] = field(default_factory=lambda: defaultdict(int))  # minute, address
-    unheld: defaultdict[str, list[tuple[int, int | None, str]]] = field(default_factory=lambda: defaultdict(list))
+    unheld: defaultdict[str, list[tuple[int, int | None]]] = field(default_factory=lambda: defaultdict(list))
     recorded_until: int | None = None
 
     @property
@@ -112,10 +131,7 @@ def read_facts(findings: Iterable[Finding], marts: Mapping[str, Iterable[Row]]) 
     _quorum_events(rows("quorum_events"), facts)
     _replicas(rows("quorum_replicas"), by_rule, facts)
     _deliveries(rows("share_deliveries"), by_rule, facts)
-    groups = {group_of(finding) for rule in by_rule if rule.startswith("streams_") for finding in by_rule[rule]}
-    for row in rows("streams_unheld") if groups else ():
-        if row["group_id"] in groups:
-            facts.unheld[row["group_id"]].append((row["from_at"], row["to_at"], row["cause"]))
+    _unheld(rows("streams_unheld"), by_rule, facts)
     _errors(rows("api_errors"), by_rule, facts)
     _unanswered(rows("api_latency"), by_rule, facts)
     return facts
@@ -148,21 +164,28 @@ def _quorum_events(rows: Iterable[Row], facts: Facts) -> None:
 
 
 def _replicas(rows: Iterable[Row], by_rule: Mapping[str, list[Finding]], facts: Facts) -> None:
-    """When a replica that was behind was seen to fetch again."""
+    """When a replica that was behind was first seen to fetch again."""
     watched: defaultdict[Node, list[Finding]] = defaultdict(list)
     for rule in _BEHIND:
         for finding in by_rule.get(rule, ()):
             node = node_of(finding.subject)
             if node is not None:
                 watched[node].append(finding)
+    ends = {node: sorted(finding.to_at for finding in findings) for node, findings in watched.items()}
+    fresh: dict[tuple[Node, int], int] = {}  # after how many ends it was seen, and when first
     for row in rows if watched else ():
-        findings = watched.get(Node(row.get("cluster_id"), row["replica_id"]))
-        if not findings or row["lag"] is None or max(row["fetch_age_ms"] or 0, row["lag_ms"] or 0) > _FRESH_MS:
+        node = Node(row.get("cluster_id"), row["replica_id"])
+        if node not in ends or row["lag"] is None or max(row["fetch_age_ms"] or 0, row["lag_ms"] or 0) > _FRESH_MS:
             continue
+        at = row["observed_at"]
+        place = (node, bisect_left(ends[node], at))
+        fresh[place] = min(fresh.get(place, at), at)
+    for node, findings in watched.items():
         for finding in findings:
-            if row["observed_at"] > finding.to_at:
-                key = key_of(finding)
-                facts.back_at[key] = min(facts.back_at.get(key, row["observed_at"]), row["observed_at"])
+            after = range(bisect_right(ends[node], finding.to_at), len(ends[node]) + 1)
+            seen = next((fresh[node, place] for place in after if (node, place) in fresh), None)
+            if seen is not None:
+                facts.back_at[key_of(finding)] = seen
 
 
 def _deliveries(rows: Iterable[Row], by_rule: Mapping[str, list[Finding]], facts: Facts) -> None:
@@ -184,16 +207,30 @@ def _deliveries(rows: Iterable[Row], by_rule: Mapping[str, list[Finding]], facts
                     _count(named.partitions, f"{row['topic'] or row['topic_id']}-{row['partition']}", 1)
 
 
+def _unheld(rows: Iterable[Row], by_rule: Mapping[str, list[Finding]], facts: Facts) -> None:
+    """Tasks that lost their owner while the group was in trouble; a new task had none to lose."""
+    by_group: defaultdict[str, list[Finding]] = defaultdict(list)
+    for rule, findings in by_rule.items():
+        for finding in findings if rule.startswith("streams_") else ():
+            by_group[group_of(finding) or ""].append(finding)
+    troubled = {group: Intervals(_reach(finding) for finding in findings) for group, findings in by_group.items()}
+    for row in rows if troubled else ():
+        group = row["group_id"]
+        if row["cause"] != "new" and group in troubled and row["from_at"] in troubled[group]:
+            facts.unheld[group].append((row["from_at"], row["to_at"]))
+
+
+def _reach(finding: Finding) -> tuple[int, int]:
+    """When its consequences may begin."""
+    return finding.from_at - SAME_MOMENT_US, finding.to_at + AFTER_US
+
+
 def _errors(rows: Iterable[Row], by_rule: Mapping[str, list[Finding]], facts: Facts) -> None:
     by_subject: defaultdict[tuple[str, str], list[Finding]] = defaultdict(list)
     for rule, findings in by_rule.items():
         for finding in findings:
             by_subject[rule, finding.subject].append(finding)
-    outages = [
-        (finding.from_at - SAME_MOMENT_US, finding.to_at + AFTER_US)
-        for rule in _OUTAGES
-        for finding in by_rule.get(rule, ())
-    ]
+    outages = Intervals(_reach(finding) for rule in _OUTAGES for finding in by_rule.get(rule, ()))
     for row in rows:
         api, error, client = named_error(row)
         rule, broker, calls = rule_of_error(api, error), row["broker_address"], row["calls"]
@@ -208,10 +245,8 @@ def _errors(rows: Iterable[Row], by_rule: Mapping[str, list[Finding]], facts: Fa
             _count(named.errors, error, calls)
             _count(named.clients, client, calls)
             _count(named.brokers, broker, calls)
-        if rule == "api_passing_errors" and broker is not None:
-            at = row["first_at"]
-            if any(since <= at <= until for since, until in outages):
-                facts.redirects.append(Redirect(at, broker, error, calls))
+        if rule == "api_passing_errors" and broker is not None and row["first_at"] in outages:
+            facts.redirects.append(Redirect(row["first_at"], broker, error, calls))
 
 
 def _unanswered(rows: Iterable[Row], by_rule: Mapping[str, list[Finding]], facts: Facts) -> None:

@@ -88,8 +88,8 @@ def _without_owner(story: Story, facts: Facts) -> int:
     seen = [
         max(0, (end if until is None else until) - since)
         for group in groups
-        for since, until, cause in facts.unheld.get(group or "", ())
-        if cause != "new" and story.from_at <= since <= story.to_at
+        for since, until in facts.unheld.get(group or "", ())
+        if story.from_at - SAME_MOMENT_US <= since <= story.to_at
     ]
     return max(sum(seen), sum(told.values()))
 

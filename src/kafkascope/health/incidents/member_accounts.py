@@ -13,7 +13,7 @@ from kafkascope.health.incidents.account import (
     quoted,
     times,
 )
-from kafkascope.health.incidents.facts import Facts
+from kafkascope.health.incidents.facts import SAME_MOMENT_US, Facts
 from kafkascope.health.incidents.stories import Story
 from kafkascope.health.incidents.subjects import client_of, group_of
 
@@ -150,8 +150,8 @@ def _streams_member_crashed(story: Story, facts: Facts) -> Account:
     silent = max(number(finding, "silent_ms") for finding in story.anchors)
     pauses = [
         (until or facts.recorded_until or since) - since
-        for since, until, cause in facts.unheld.get(group, ())
-        if cause != "new" and story.from_at <= since <= story.to_at
+        for since, until in facts.unheld.get(group, ())
+        if story.from_at - SAME_MOMENT_US <= since <= story.to_at
     ]
     owner = (
         f"; its {times(tasks, 'task')} had no owner for up to {span(max(pauses) / 1000)}" if pauses and tasks else ""

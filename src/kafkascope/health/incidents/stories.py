@@ -8,7 +8,7 @@ from kafkascope.health.findings.diagnosis import Finding
 from kafkascope.health.findings.episodes import MINUTE_US
 from kafkascope.health.incidents.causes import CAUSES, Cause, Join
 from kafkascope.health.incidents.facts import AFTER_US, SAME_MOMENT_US, Facts
-from kafkascope.health.incidents.incident import key_of
+from kafkascope.health.incidents.incident import FindingKey, key_of
 from kafkascope.health.incidents.subjects import Entity, touches
 
 # The most telling first: two findings about one member are one story rather than two about one group.
@@ -43,6 +43,19 @@ _BY_THE_MINUTE = (
 )
 
 
+def _joins() -> dict[tuple[str, str], list[tuple[int, Join]]]:
+    """By cause and rule of the consequence: the place of the cause in the table, and how it joins."""
+    joins: dict[tuple[str, str], list[tuple[int, Join]]] = {}
+    for order, cause in enumerate(CAUSES):
+        for join in cause.joins:
+            for rule in join.rules:
+                joins.setdefault((cause.name, rule), []).append((order, join))
+    return joins
+
+
+_JOINS = _joins()
+
+
 @dataclass(slots=True)
 class Story:
     """`consequences` are roles and findings. `cause` is None where a finding stays alone."""
@@ -62,6 +75,13 @@ class Stories:
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
         self._stories: list[Story] = []
+        self._touched: dict[FindingKey, frozenset[Entity]] = {}
+
+    def _touches(self, finding: Finding) -> frozenset[Entity]:
+        key = key_of(finding)
+        if key not in self._touched:
+            self._touched[key] = touches(finding, self._facts)
+        return self._touched[key]
 
     def join(self, findings: Iterable[Finding]) -> list[Story]:
         """Each finding is in one; what neither shows a cause nor has one is a story alone."""
@@ -79,7 +99,7 @@ class Stories:
             if not shows or self._best(finding, self._stories) is not None:
                 others.append(finding)
                 continue
-            entities = touches(finding, self._facts)
+            entities = self._touches(finding)
             story = next((story for story in opened if _is_one(cause, story, finding, entities)), None)
             if story is None:
                 opened.append(Story(cause, [finding], set(entities), finding.from_at, finding.to_at))
@@ -104,30 +124,29 @@ class Stories:
     def _best(self, finding: Finding, stories: list[Story]) -> tuple[str, Story] | None:
         """The story with the most telling entity in common, of these the one of the earliest cause in the table, then
         the one that began last before the finding."""
-        entities = touches(finding, self._facts)
-        ranked = []
-        for number, story in enumerate(stories):
-            for join in story.cause.joins if story.cause else ():
-                rank = self._rank(join, story, finding, entities)
-                if rank is not None:
-                    ranked.append((rank, -story.from_at, number, join.role))
-        if not ranked:
-            return None
-        _, _, number, role = min(ranked)
-        return role, stories[number]
+        best: tuple[tuple[int, int, int], str, Story] | None = None
+        for story in stories:
+            for order, join in _JOINS.get((story.cause.name, finding.rule), ()) if story.cause else ():
+                telling = self._telling(join, story, finding)
+                if telling is None:
+                    continue
+                rank = (telling, order, -story.from_at)
+                if best is None or rank < best[0]:
+                    best = (rank, join.role, story)
+        return None if best is None else best[1:]
 
-    def _rank(self, join: Join, story: Story, finding: Finding, entities: frozenset[Entity]) -> tuple[int, int] | None:
-        if finding.rule not in join.rules or not _follows(story, finding, join.after_us):
+    def _telling(self, join: Join, story: Story, finding: Finding) -> int | None:
+        """How telling what they have in common is, 0 the most; None where the finding is no consequence."""
+        if not _follows(story, finding, join.after_us):
             return None
         if join.errors is not None:
             named = self._facts.named.get(key_of(finding))
             if named is None or not named.errors or not set(named.errors) <= join.errors:
                 return None
-        order = next(number for number, cause in enumerate(CAUSES) if cause is story.cause)
         if not join.shares:
-            return len(_KINDS), order
-        shared = [_KINDS.index(str(kind)) for kind, *_ in self._shared(story, entities) if kind in join.shares]
-        return (min(shared), order) if shared else None
+            return len(_KINDS)
+        shared = self._shared(story, self._touches(finding))
+        return min((_KINDS.index(str(kind)) for kind, *_ in shared if kind in join.shares), default=None)
 
     def _shared(self, story: Story, entities: frozenset[Entity]) -> set[Entity]:
         """The coordinator of a group is a node of the cause."""
