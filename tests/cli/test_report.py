@@ -34,8 +34,10 @@ def lake(tmp_path: Path) -> Lake:
 
 def test_the_terminal_has_verdict_findings_and_a_line_for_each_part(cli: Cli, lake: Lake) -> None:
     said = cli.out("report", lake.uri)
-    assert said.startswith("▲ Needs attention\n4 warnings; first of them: ")
-    assert "Findings: 0 critical, 4 warnings, 1 note" in said
+    assert re.match(r"▲ Needs attention\nOffset `3` of `\S+-0` was archived after ×5 deliveries: no member of\s", said)
+    assert "Incidents: 3\n" in said and "Notes: 1\n" in said
+    assert "            ×4 records late; member crashed, certain\n" in said
+    assert "            → records near the delivery limit: Share group processors had " in said
     assert "  processors  136 records acquired, 14 again, 4 lock expired" in said
     assert all(len(line) <= 100 for line in said.splitlines() if lake.uri not in line)
 

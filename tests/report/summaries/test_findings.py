@@ -10,16 +10,17 @@ from kafkascope.lake.home import make_lake
 from kafkascope.report.build import build
 from kafkascope.report.summaries.findings import MOST_FINDINGS, MOST_PROOFS
 from kafkascope.report.summaries.scope import Scope
-from tests.report.build import ALL, MINUTE, NOON, NOW, SECOND, delivery, finding, lake_of, report_of
+from tests.report.build import ALL, MINUTE, NOON, NOW, SECOND, delivery, finding, lake_of, put, report_of
 
 
 def test_the_worst_come_first_and_make_the_verdict(tmp_path: Path) -> None:
-    rows = [finding("info"), finding("critical", summary="The worst."), finding("warning")]
+    worst = finding("critical", rule="quorum_frequent_elections", subject_kind="quorum", summary="The worst.")
+    rows = [finding("info", rule="share_moved"), worst, finding("warning")]
     found = report_of(tmp_path / "lake", findings=rows).findings
     assert [one.severity for one in found.shown] == ["critical", "warning", "info"]
     verdict = found.verdict
     assert (verdict.state, verdict.critical, verdict.warning, verdict.info) == ("critical", 1, 1, 1)
-    assert verdict.sentence.endswith("The worst.")
+    assert verdict.sentence.startswith("The worst.")
 
 
 def test_without_findings_all_is_healthy(tmp_path: Path) -> None:
@@ -53,6 +54,14 @@ def test_a_time_without_an_exchange_is_not_called_healthy(tmp_path: Path) -> Non
 def test_a_lake_whose_findings_were_not_made_is_not_called_healthy(tmp_path: Path) -> None:
     verdict = report_of(tmp_path / "lake", share_deliveries=[delivery()]).findings.verdict
     assert verdict.state == "unknown" and "kafkascope marts" in verdict.sentence
+
+
+def test_a_lake_whose_incidents_were_not_made_is_not_judged(tmp_path: Path) -> None:
+    lake = make_lake(tmp_path / "lake")
+    put(lake, "findings", [finding()])
+    put(lake, "captures", [{"ingest_id": "5d1f", "capture_uri": "night.pcap"}])
+    verdict = build(lake, ALL, NOW).findings.verdict
+    assert verdict.state == "unknown" and "has no incidents yet; kafkascope marts LAKE" in verdict.sentence
 
 
 def test_counts_are_of_all_though_few_are_shown(tmp_path: Path) -> None:
