@@ -189,13 +189,13 @@ def _lane(lane: Lane, scale: TimeScale, top: float) -> tuple[list[Html], float]:
         y = top + row * (_BAR + _GAP)
         drawn, end = _bar(mark, left, width, y)
         ends[row] = max(ends[row], end)
-        parts.append(el("a", drawn, href=f"#{mark.target}", class_="mark"))
+        parts.append(el("a", drawn, href=f"#{mark.target}", class_="mark", tabindex=-1))
     height = max(1, len(ends)) * (_BAR + _GAP)
     for mark in lane.marks:
         if mark.kind == "event":
             line = f"M{coordinate(scale.x(mark.from_at))} {coordinate(top - 3)}V{coordinate(top + height)}"
             flag = [el("path", d=line, class_="event"), el("path", d=line, class_="reach")]
-            parts.append(el("a", tip(*mark.tips), flag, href=f"#{mark.target}", class_="mark"))
+            parts.append(el("a", tip(*mark.tips), flag, href=f"#{mark.target}", class_="mark", tabindex=-1))
     return parts, height
 
 
@@ -231,9 +231,10 @@ def _cut(text: str, letters: int) -> str:
 
 
 def _table(lanes: Sequence[Lane]) -> Html:
-    rows = [
-        (lane.name, "; ".join(text for text in mark.tips if text), when(mark.from_at), when(mark.to_at))
-        for lane in lanes
-        for mark in lane.marks
-    ]
+    """Its links are for keyboards and screen readers; those in the picture are for pointers."""
+    rows = [(lane.name, _link(mark), when(mark.from_at), when(mark.to_at)) for lane in lanes for mark in lane.marks]
     return table("Timeline", ("of", "what", "from (UTC)", "to (UTC)"), rows)
+
+
+def _link(mark: Mark) -> Html:
+    return el("a", "; ".join(text for text in mark.tips if text), href=f"#{mark.target}")
