@@ -5,7 +5,8 @@ import re
 from dataclasses import fields
 from pathlib import Path
 
-from kafkascope.health.incidents.causes import AFTER_US, CAUSES, ORDINARY_ERRORS, Join
+from kafkascope.health.incidents.causes import CAUSES, ORDINARY_ERRORS, Join
+from kafkascope.health.incidents.facts import AFTER_US
 from kafkascope.health.incidents.incident import WEIGHTS, Incident
 from kafkascope.report.incident_words import CAUSE_WORDS
 
