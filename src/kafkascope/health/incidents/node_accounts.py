@@ -158,7 +158,7 @@ def node_behind(story: Story, facts: Facts) -> Account:
             f"{_DOWN.format(command=_OOM)} {seen}",
         )
     again = (
-        "Then it fetched again where it had stopped, without a restart, so it had paused rather than crashed."
+        "Then it fetched again where it had stopped, and nothing shows that it restarted: it had paused."
         if back is not None
         else "The recording does not show whether it came back."
     )
@@ -171,8 +171,8 @@ def node_behind(story: Story, facts: Facts) -> Account:
         else f"{what} froze for at least {span(age)}.",
         f"It sent no fetch in that time, though a healthy one fetches every half second. {again}",
         "likely" if back is not None else "possible",
-        f"The log of node {name} goes on without a gap in that time: then the network between it and the leader "
-        f"failed.",
+        f"The log of node {name} shows a start in that time: then its process went down. Or it goes on without a gap: "
+        "then the network failed.",
         f"{_FROZEN} {seen}",
     )
 
@@ -204,9 +204,9 @@ def broker_slow(story: Story, facts: Facts) -> Account:
         else "Calls of this kind alone were slow, so it is their own work rather than the whole broker.",
         "likely" if several else "possible",
         "The broker's request log shows short TotalTimeMs for that time: then the network or the clients were slow.",
-        "The broker's request log, or its TotalTimeMs metrics by request, say where the time goes: RequestQueueTimeMs "
-        "(num.io.threads), "
-        "LocalTimeMs (disk), RemoteTimeMs (replicas), ResponseQueueTimeMs (num.network.threads).",
+        "The broker's request log, or its TotalTimeMs metrics by request, say where the time goes: "
+        "RequestQueueTimeMs (num.io.threads), LocalTimeMs (disk), RemoteTimeMs (replicas), ResponseQueueTimeMs "
+        "(num.network.threads).",
     )
 
 
