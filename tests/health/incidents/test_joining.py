@@ -10,6 +10,7 @@ from kafkascope.health.incidents.causes import CAUSES
 from kafkascope.health.incidents.diagnosis import incidents_of, verdict_of
 from kafkascope.health.incidents.incident import incident_order, key_of
 from tests.health.findings.test_diagnosis import all_cases
+from tests.health.findings_cases import CASES
 from tests.health.findings_rows import MINUTE, SECOND, T0, row
 from tests.health.incidents.told import joined, roles, told
 
@@ -261,6 +262,48 @@ def test_names_of_causes_and_roles_are_their_own() -> None:
     for cause in CAUSES:
         explained = [rule for join in cause.joins for rule in join.rules if join.after_us != 0]
         assert len(explained) == len(set(explained)), cause.name
+
+
+@pytest.mark.parametrize("rule", CASES)
+def test_every_sentence_parses(rule: str) -> None:
+    """Names in pairs of backticks, one sentence as the title, and nothing is left empty."""
+    _, incidents = told(CASES[rule][0])
+    for incident in incidents:
+        texts = (incident.title, incident.explanation, incident.disproof, incident.advice)
+        assert all(texts) and all(text.count("`") % 2 == 0 and "  " not in text for text in texts)
+        assert incident.title.endswith(".") and "×1 " not in incident.title
+        assert "{" not in "".join(texts) and "None" not in "".join(texts)
+
+
+def test_two_losses_in_a_row_are_one_incident_of_the_quorum() -> None:
+    again = leader_killed(T0 + 20 * SECOND, previous_leader_id=2, node_id=3, epoch=3, detail="fetch unanswered by 2")
+    _, (first,) = told(joined(leader_killed(), again))
+    assert (first.cause, first.subject) == ("leader_lost", f"quorum of cluster {CLUSTER}")
+    assert first.title == "The quorum lost its leader ×2 (`node 1` and `node 2`) and had none for up to 2.1 s."
+    assert first.impact == {"seconds_without_leader": 4.2}
+
+
+def test_a_replica_that_never_came_back_went_down_and_one_that_trails_is_slow() -> None:
+    gone = follower_behind(2, T0, 5)
+    gone["quorum_replicas"] = gone["quorum_replicas"][:-1]
+    recorded = {"captures": [row("captures", last_at=T0 + 10 * MINUTE)]}
+    _, (first,) = told(joined(gone, recorded))
+    assert first.title == "Controller node `2` stopped fetching the metadata log and was not seen to come back."
+    slowly = row("quorum_replicas", replica_id=2, fetch_age_ms=400, lag_ms=5_000, lag=30, cluster_id=CLUSTER)
+    leading = row("quorum_replicas", replica_id=1, role="leader", cluster_id=CLUSTER)
+    third = row("quorum_replicas", replica_id=3, cluster_id=CLUSTER)
+    _, (second,) = told({"quorum_replicas": [slowly, leading, third]})
+    assert (second.cause, second.title) == ("node_slow", "Controller node `2` trailed the metadata log by up to 5 s.")
+
+
+def test_many_archived_records_are_one_sentence() -> None:
+    range_ = {"first_offset": 42, "last_offset": 44, "delivery_count": 5, "outcome": "lock_expired", "archived": True}
+    _, incidents = told({"share_deliveries": [row("share_deliveries", **range_)]})
+    poison = next(incident for incident in incidents if incident.cause == "poison_record")
+    assert poison.title == (
+        "Offsets `42-44` of `orders-0` were archived after ×5 deliveries: no member of share group `g` processed them."
+    )
+    assert "--offset 42 " in poison.advice and poison.confidence == "likely"
 
 
 def test_backticks_in_a_name_do_not_break_the_sentence() -> None:

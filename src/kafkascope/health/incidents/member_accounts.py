@@ -81,18 +81,20 @@ def poison_record(story: Story, facts: Facts) -> Account:
     ]
     crowd = first.subject_kind == "share_group"
     where = "" if crowd else f" of {quoted(partition)}"
-    which = f"Offset {quoted(offsets[0])}{where}" if len(offsets) == 1 else f"{times(records, 'record')}{where}"
-    was = "were" if records > 1 else "was"
+    which = times(records, "record")
+    if len(offsets) == 1:
+        which = f"{'Offset' if records == 1 else 'Offsets'} {quoted(offsets[0])}"
+    was, it = ("were", "them") if records > 1 else ("was", "it")
     outcomes = {
         part.rpartition(" ")[0]
         for finding in story.anchors
         for part in str(finding.figures.get("last_outcome", "")).split(", ")
     }
     last = listed(names_in(first.figures["clients"])) if first.figures.get("clients") else "unknown"
-    topic, _, index = partition.rpartition("-")
+    topic, _, index = ("TOPIC", "", "N") if crowd else partition.rpartition("-")
     read = command(
         "kafka-console-consumer.sh --bootstrap-server",
-        *(broker_of(group, facts), "--topic", topic or "TOPIC", "--partition", index or "N"),
+        *(broker_of(group, facts), "--topic", topic, "--partition", index),
         *("--offset", offsets[0].partition("-")[0] if offsets else "N", "--max-messages", "1"),
     )
     released = outcomes == {"released"}
@@ -100,8 +102,8 @@ def poison_record(story: Story, facts: Facts) -> Account:
         "poison_record",
         first.subject_kind,
         first.subject,
-        f"{which} {was} archived after ×{deliveries:.0f} deliveries: no member of share group {quoted(group)} "
-        f"processed {'them' if records > 1 else 'it'}.",
+        f"{which}{where} {was} archived after ×{deliveries:.0f} deliveries: no member of share group {quoted(group)} "
+        f"processed {it}.",
         (
             f"Member after member released it until the delivery limit; the last was {last}. "
             if released

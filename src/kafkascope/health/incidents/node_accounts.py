@@ -56,8 +56,9 @@ def _one_leader_lost(election: Election, story: Story, facts: Facts) -> Account:
         if election.leader is not None
         else f"no leader for {took}"
     )
-    new = f"node {quoted(election.leader)} (epoch {election.epoch})"
-    elected = f"The other controllers elected {new} {took} later. {_NO_CHANGES}"
+    epoch = "" if election.epoch is None else f" (epoch {election.epoch})"
+    new = "another leader" if election.leader is None else f"node {quoted(election.leader)}"
+    elected = f"The other controllers elected {new}{epoch} {took} later. {_NO_CHANGES}"
     restart = next((at for at in facts.restarts.get(node, ()) if at >= election.at), None)
     describe = command("kafkascope describe quorum", broker(node.cluster, facts, [node]))
     whole = f"Whether the quorum is whole again: {describe}."
