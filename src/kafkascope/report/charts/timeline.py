@@ -154,7 +154,7 @@ def timeline_figure(lanes: Sequence[Lane], first: int, last: int) -> Html:
         "timeline-figure",
         "What happened when",
         "Each mark leads to its section. A cross ends a member that disappeared without leaving its group.",
-        svg(bottom + _BOTTOM, f"Timeline. {summary}", *time_axis(scale, _TOP, bottom), *parts),
+        svg(bottom + _BOTTOM, f"Timeline. {summary}", *time_axis(scale, _TOP, bottom), *parts, role="group"),
         legend(_entries(lanes)),
         _table(lanes),
         heading="h3",
@@ -189,13 +189,13 @@ def _lane(lane: Lane, scale: TimeScale, top: float) -> tuple[list[Html], float]:
         y = top + row * (_BAR + _GAP)
         drawn, end = _bar(mark, left, width, y)
         ends[row] = max(ends[row], end)
-        parts.append(el("a", drawn, href=f"#{mark.target}", class_="mark", tabindex=-1))
+        parts.append(el("a", drawn, href=f"#{mark.target}", class_="mark", aria_label=_words(mark)))
     height = max(1, len(ends)) * (_BAR + _GAP)
     for mark in lane.marks:
         if mark.kind == "event":
             line = f"M{coordinate(scale.x(mark.from_at))} {coordinate(top - 3)}V{coordinate(top + height)}"
             flag = [el("path", d=line, class_="event"), el("path", d=line, class_="reach")]
-            parts.append(el("a", tip(*mark.tips), flag, href=f"#{mark.target}", class_="mark", tabindex=-1))
+            parts.append(el("a", tip(*mark.tips), flag, href=f"#{mark.target}", class_="mark", aria_label=_words(mark)))
     return parts, height
 
 
@@ -230,11 +230,14 @@ def _cut(text: str, letters: int) -> str:
     return text if len(text) <= letters else f"{text[: letters - 1].rstrip()}…"
 
 
+def _words(mark: Mark) -> str:
+    return "; ".join(text for text in mark.tips if text)
+
+
 def _table(lanes: Sequence[Lane]) -> Html:
-    """Its links are for keyboards and screen readers; those in the picture are for pointers."""
-    rows = [(lane.name, _link(mark), when(mark.from_at), when(mark.to_at)) for lane in lanes for mark in lane.marks]
+    rows = [
+        (lane.name, el("a", _words(mark), href=f"#{mark.target}"), when(mark.from_at), when(mark.to_at))
+        for lane in lanes
+        for mark in lane.marks
+    ]
     return table("Timeline", ("of", "what", "from (UTC)", "to (UTC)"), rows)
-
-
-def _link(mark: Mark) -> Html:
-    return el("a", "; ".join(text for text in mark.tips if text), href=f"#{mark.target}")
