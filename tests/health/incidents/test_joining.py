@@ -131,6 +131,15 @@ def test_a_frozen_follower_and_a_killed_leader_are_two_incidents_and_the_worse_l
     assert second.confidence == "likely" and "fetched again" in second.explanation
 
 
+def test_slow_calls_at_a_frozen_node_are_its_consequence_and_those_at_others_are_not() -> None:
+    frozen = joined(brokers(), follower_behind(1, T0 + 10 * SECOND, 10))
+    slow_there = joined(slow("Produce", LEADER), slow("Fetch", LEADER), slow("Produce", OTHER))
+    _, incidents = told(joined(frozen, slow_there))
+    by_cause = {incident.cause: incident for incident in incidents}
+    assert roles(by_cause["node_frozen"])[1:] == [("slow calls", "api_slow")] * 2
+    assert (by_cause["broker_slow"].subject, len(incidents)) == (OTHER, 2)
+
+
 def test_a_replica_that_falls_behind_while_nobody_leads_is_a_consequence() -> None:
     _, (first,) = told(joined(leader_killed(duration_ms=4000), follower_behind(3, T0 - SECOND + 100_000, 3)))
     assert first.cause == "node_down"

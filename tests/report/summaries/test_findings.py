@@ -1,5 +1,6 @@
 """Findings: the worst first, those that are asked for, and where their proofs lie."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +102,26 @@ def test_group_keeps_findings_of_the_group_and_of_no_group(tmp_path: Path) -> No
     for group, subjects in told.items():
         found = build(lake, Scope((group,)), NOW).findings
         assert sorted(one.subject for one in found.shown) == [*subjects, "node 1"]
+
+
+def test_incidents_are_those_of_the_findings_in_scope(tmp_path: Path) -> None:
+    rows = [finding(subject="a"), finding(subject="b", from_at=NOON + MINUTE, to_at=NOON + MINUTE)]
+    groups = [delivery(group_id=name) for name in ("a", "b")]
+    lake = lake_of(tmp_path / "lake", {"findings": rows, "share_deliveries": groups})
+    for scope, subjects in ((ALL, ["a", "b"]), (Scope(("b",)), ["b"]), (Scope(until=NOON + SECOND), ["a"])):
+        found = build(lake, scope, NOW).findings
+        assert [one.subject for one in found.incidents.shown] == subjects
+        assert f"`{subjects[0]}`" in found.verdict.sentence
+
+
+def test_incidents_that_are_no_json_are_told_all_the_same(tmp_path: Path) -> None:
+    broken = {"cause": "member_hung", "severity": "odd", "title": "It hung.", "impact": "[", "from_at": NOON}
+    part = {"rule": "share_lock_expired", "subject": "processors", "from_at": NOON}
+    broken |= {"consequences": json.dumps([part, {"rule": 1}, 7])}
+    found = report_of(tmp_path / "lake", findings=[finding()], incidents=[broken, broken | {"consequences": "{"}])
+    (shown,) = found.findings.incidents.shown
+    assert (shown.title, shown.severity, shown.impact, shown.confidence) == ("It hung.", "info", {}, "possible")
+    assert [part.role for part in shown.consequences] == [""]
 
 
 def test_between_keeps_what_reaches_into_it(tmp_path: Path) -> None:
