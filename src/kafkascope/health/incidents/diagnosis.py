@@ -68,7 +68,6 @@ def _incident(story: Story, facts: Facts) -> Incident:
     )
     account = tell(story, facts)
     impact, notes = impact_of(story, facts)
-    findings = story.findings()
     consequences = [Consequence(_CAUSE, *key_of(finding)) for finding in story.anchors]
     consequences += [
         Consequence(role, *key_of(finding))
@@ -80,7 +79,7 @@ def _incident(story: Story, facts: Facts) -> Incident:
         account.subject_kind,
         account.subject,
         min(finding.from_at for finding in story.anchors),
-        max(finding.to_at for finding in findings),
+        _end(story, facts),
         account.title,
         account.explanation,
         account.confidence,
@@ -90,6 +89,12 @@ def _incident(story: Story, facts: Facts) -> Incident:
         tuple(consequences),
         notes,
     )
+
+
+def _end(story: Story, facts: Facts) -> int:
+    """A finding that counts by the minute ends with its minute, and not after the recording."""
+    end = max(finding.to_at for finding in story.findings())
+    return end if facts.recorded_until is None else max(story.from_at, min(end, facts.recorded_until))
 
 
 def _severity(story: Story) -> Severity:

@@ -19,7 +19,8 @@ from kafkascope.report.summaries.unread import Unread
 from kafkascope.report.words import clock, lasting, shorten, when
 
 _LEFT, _TOP, _BOTTOM, _BAR, _GAP, _BETWEEN = 150, 8, 36, 14, 3, 10
-_LETTER = 6.8
+_LETTER = 7.4  # what a letter of a bold label takes at the most
+_LEAST_LETTERS = 24  # of a label that is cut
 # A page shows the rest below.
 _MOST_RECORDINGS, _MOST_INCIDENTS, _MOST_MEMBERS, _MOST_GROUPS = 20, 20, 8, 4
 # Two bars closer than this are not side by side in one row.
@@ -207,21 +208,20 @@ def _bar(mark: Mark, left: float, width: float, y: float) -> tuple[list[Html], f
         cross = f"M{coordinate(right - 4)} {coordinate(y + 3)}l8 8m0 -8l-8 8"
         parts.append(el("path", d=cross, class_="cross"))
         right += 6
-    letters = len(mark.words) * _LETTER
     if not mark.words:
         return parts, right
-    if letters + 8 <= width:
+    if len(mark.words) * _LETTER + 8 <= width:
         parts.append(el("text", mark.words, x=left + 5, y=y + 11, class_=f"on-{mark.kind}"))
         return parts, right
-    room = int((WIDTH - right - 10) / _LETTER)
-    if room >= min(len(mark.words), 24):
-        words = _cut(mark.words, room)
+    after, before = int((WIDTH - right - 10) / _LETTER), int((left - _LEFT - 10) / _LETTER)
+    room = after if after >= len(mark.words) or after >= before else before
+    if room < min(len(mark.words), _LEAST_LETTERS):
+        return parts, right
+    words = _cut(mark.words, room)
+    if room == after:
         parts.append(el("text", words, x=right + 5, y=y + 11, class_="flag"))
         return parts, right + 5 + len(words) * _LETTER
-    room = int((left - _LEFT - 10) / _LETTER)
-    if room >= min(len(mark.words), 24):
-        words = _cut(mark.words, room)
-        parts.append(el("text", words, x=left - 5, y=y + 11, class_="flag", text_anchor="end"))
+    parts.append(el("text", words, x=left - 5, y=y + 11, class_="flag", text_anchor="end"))
     return parts, right
 
 
