@@ -1,8 +1,9 @@
-"""A mart and a few values in, a row with just the columns that the rules say they need out."""
+"""A mart and a few values in, a row with just the columns that the rules and the incidents say they need out."""
 
 from typing import Any
 
 from kafkascope.health.findings.needs import NEEDS
+from kafkascope.health.incidents.needs import NEEDS as INCIDENT_NEEDS
 
 SECOND = 1_000_000
 MINUTE = 60 * SECOND
@@ -136,15 +137,19 @@ _USUAL: dict[str, dict[str, Any]] = {
         "in_newest_release": True,
         "last_exchange_id": "x1",
     },
+    "brokers": {"broker_address": "b:9092", "cluster_id": None, "node_id": 1, "calls": 1000},
+    "groups": {"group_id": "g", "coordinator": "b:9092"},
 }
 # What is null where nothing was seen; other columns are counts.
 _NULL = frozenset(
     "to_at ended_by to_exchange_id message detail cause previous_leader_id voting_ms duration_ms last_release error"
-    " standbys_missing".split()
+    " standbys_missing broker_address epoch".split()
 )
 
 
 def row(mart: str, **values: Any) -> dict[str, Any]:
     """Healthy, save what is given."""
     usual = {**_USUAL[mart], **values}
-    return {name: usual.pop(name) if name in usual else None if name in _NULL else 0 for name in NEEDS[mart].columns}
+    needs = [needs[mart].columns for needs in (NEEDS, INCIDENT_NEEDS) if mart in needs]
+    columns = dict.fromkeys(name for names in needs for name in names)
+    return {name: usual.pop(name) if name in usual else None if name in _NULL else 0 for name in columns}

@@ -36,7 +36,7 @@ SEED = int(os.environ.get("KAFKASCOPE_SEED", 0)) or (random.randrange(1 << 32) i
 CASES = 1_000 if SOAK else 24
 # Nothing here takes a hundredth of that: who misses it hangs.
 SECONDS = 600
-TABLES = "captures exchanges findings share_deliveries share_fetch_request unfinished".split()
+TABLES = "captures exchanges findings incidents share_deliveries share_fetch_request unfinished".split()
 PAGES = ("index.html", "findings.html", "exchanges.html?group=a", "report.html", "exchange/abc.html")
 
 

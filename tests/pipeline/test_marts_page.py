@@ -81,7 +81,7 @@ def test_three_engines_read_the_same_rows_of_every_table(spark: "SparkSession", 
     empty = next(name for name in names if name not in home.tables())
     assert spark.table(empty).count() == 0 == connection.table(empty).count("*").fetchall()[0][0]
     assert [field.name for field in spark.table(empty).schema] == connection.table(empty).columns
-    for name in ("share_deliveries", "findings", "catalog_fields", "share_fetch_response", "exchanges"):
+    for name in ("share_deliveries", "findings", "incidents", "catalog_fields", "share_fetch_response", "exchanges"):
         rows = dataset(home, name)
         count = rows.count_rows()
         assert count > 0

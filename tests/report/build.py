@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from kafkascope.health.findings.diagnosis import Finding, findings_of
+from kafkascope.health.incidents.diagnosis import incidents_of
 from kafkascope.health.quorum.history import history_of
 from kafkascope.health.share.group_health import share_group_health
 from kafkascope.health.share.ledger import share_deliveries
@@ -22,7 +23,9 @@ from kafkascope.lake.tables import table_named
 from kafkascope.lake.write.commit import commit
 from kafkascope.lake.write.files import Files
 from kafkascope.lake.write.replace import replace
+from kafkascope.pipeline.mart.findings import incident_row
 from kafkascope.report.build import Report, build
+from kafkascope.report.summaries.findings import _finding
 from kafkascope.report.summaries.scope import Scope
 
 Row = dict[str, Any]
@@ -59,7 +62,11 @@ def put(lake: Lake, name: str, rows: Iterable[Any]) -> None:
 def lake_of(folder: Path, marts: Mapping[str, Iterable[Any]], **recording: Any) -> Lake:
     lake = make_lake(folder)
     # One exchange unless others are given: of a lake without any nothing is said.
-    for name, rows in ({"exchanges": [{"exchange_id": "e", "request_at": NOON}]} | dict(marts)).items():
+    given = {"exchanges": [{"exchange_id": "e", "request_at": NOON}]} | dict(marts)
+    if "findings" in given and "incidents" not in given:
+        found = [_finding({"advice": None, "evidence": None} | plain(row)) for row in given["findings"]]
+        given["incidents"] = [incident_row(one) for one in incidents_of(found, {})]
+    for name, rows in given.items():
         put(lake, name, rows)
     put(lake, "captures", [{"ingest_id": "5d1f", "capture_uri": "night.pcap", "exchanges": 12} | recording])
     return lake
@@ -111,7 +118,10 @@ def delivery(**values: Any) -> Row:
 def incident(name: str) -> dict[str, list[Any]]:
     """Marts of a recorded incident, with what the rules find in them."""
     marts = {"share": _share, "streams": _streams, "quorum": _quorum, "clients": _clients}[name]()
-    return marts | {"findings": [as_row(found_row) for found_row in findings_of(_microseconds(marts), {})]}
+    rows = _microseconds(marts)
+    findings = list(findings_of(rows, {}))
+    incidents = [incident_row(incident) for incident in incidents_of(findings, rows)]
+    return marts | {"findings": [as_row(finding) for finding in findings], "incidents": incidents}
 
 
 def _share() -> dict[str, list[Any]]:

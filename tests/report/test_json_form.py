@@ -13,6 +13,7 @@ from kafkascope.report.summaries import (
     buckets,
     clients,
     findings,
+    incidents,
     quorum,
     share,
     share_survey,
@@ -22,7 +23,7 @@ from kafkascope.report.summaries import (
 )
 from tests.report.page.test_page import NAMES, report
 
-MODULES = (apis, buckets, clients, findings, quorum, share, share_survey, streams, streams_lanes, unread)
+MODULES = (apis, buckets, clients, findings, incidents, quorum, share, share_survey, streams, streams_lanes, unread)
 # Definitions of the schema keep their names: programs may be generated from them.
 CLASSES = {
     "Apis": "ApiSummary",

@@ -1,4 +1,4 @@
-"""Prints the short form of a report: the verdict, the findings, and one line for each part."""
+"""Prints the short form of a report: the verdict, the incidents with their consequences, and each part in a line."""
 
 from collections.abc import Sequence
 from textwrap import wrap
@@ -8,13 +8,14 @@ from kafkascope.cli.terminal import WIDEST_PROSE, heading, paint, prose, remark,
 from kafkascope.formatting import count, number, printable, size
 from kafkascope.report.build import Report
 from kafkascope.report.html.icons import STATE_WORDS
+from kafkascope.report.incident_words import CAUSE_WORDS, consequences_of, finding_key, impact_words
 from kafkascope.report.page.quorum import quorum_line
 from kafkascope.report.summaries.quorum import Quorums
 from kafkascope.report.summaries.share import ShareGroupSummary
 from kafkascope.report.summaries.streams import StreamsGroupSummary
 from kafkascope.report.words import interval, lasting, share
 
-_MOST_FINDINGS = 10
+_MOST_INCIDENTS, _MOST_CONSEQUENCES, _MOST_NOTES = 5, 4, 5
 STYLES = {
     "critical": ("bold", "red"),
     "attention": ("bold", "yellow"),
@@ -32,7 +33,7 @@ def print_report(report: Report, written: Sequence[tuple[str, str, int]]) -> Non
     recorded = f"{count(report.unread.recordings, 'recording')}, {count(report.exchanges, 'exchange')}"
     times = f", {interval(report.first_at, report.last_at, 1_000_000)} UTC" if report.first_at is not None else ""
     remark(f"{printable(report.lake)}: {recorded}{times}")
-    _findings(report)
+    _incidents(report)
     _groups(report)
     heading("Not read")
     print(f"  {_unread(report)}")
@@ -44,20 +45,43 @@ def print_report(report: Report, written: Sequence[tuple[str, str, int]]) -> Non
         remark("--html FILE writes the page with pictures and evidence.")
 
 
-def _findings(report: Report) -> None:
-    findings = report.findings
-    verdict = findings.verdict
-    if not findings.shown:
-        return
-    counts = f"{number(verdict.critical)} critical, {count(verdict.warning, 'warning')}, {count(verdict.info, 'note')}"
-    heading(f"Findings: {counts}")
-    for finding in findings.shown[:_MOST_FINDINGS]:
-        word = paint(f"{STATE_WORDS[finding.severity].lower():<8}", *_SEVERITIES[finding.severity])
-        lines = wrap(printable(finding.summary), min(width(), WIDEST_PROSE) - 12, break_on_hyphens=False)
-        print(f"  {word}  {(chr(10) + ' ' * 12).join(lines)}")
-    rest = len(findings.shown) - _MOST_FINDINGS + findings.left_out
+def _incidents(report: Report) -> None:
+    incidents = report.findings.incidents
+    serious = [incident for incident in incidents.shown if incident.severity != "info"]
+    notes = [incident for incident in incidents.shown if incident.severity == "info"]
+    summaries = {finding_key(finding): finding.summary for finding in report.findings.shown}
+    if serious:
+        heading(f"Incidents: {number(len(serious) + incidents.left_out)}")
+    for place, incident in enumerate(serious[:_MOST_INCIDENTS]):
+        word = paint(f"{STATE_WORDS[incident.severity].lower():<8}", *_SEVERITIES[incident.severity])
+        print(f"  {word}  {_wrapped(incident.title)}")
+        cost = "; ".join(
+            [
+                *impact_words(incident.impact),
+                f"{CAUSE_WORDS.get(incident.cause, incident.cause)}, {incident.confidence}",
+            ]
+        )
+        print(f"            {paint(_wrapped(cost), 'dim')}")
+        for part in consequences_of(incident)[:_MOST_CONSEQUENCES]:
+            print(f"            → {_wrapped(f'{part.role}: {summaries.get(finding_key(part), part.rule)}', 2)}")
+        if place == 0:
+            print(f"            {_wrapped(f'Do: {incident.advice}')}")
+    rest = len(serious) - _MOST_INCIDENTS + incidents.left_out
     if rest > 0:
         remark(f"and {number(rest)} more", "  ")
+    if notes:
+        heading(f"Notes: {number(len(notes))}")
+    for note in notes[:_MOST_NOTES]:
+        print(f"  {_wrapped(note.title, -10)}")
+    if len(notes) > _MOST_NOTES:
+        remark(f"and {number(len(notes) - _MOST_NOTES)} more", "  ")
+
+
+def _wrapped(text: str, more: int = 0) -> str:
+    """Of a column behind the severity; `more` cells further in."""
+    indent = 12 + more
+    lines = wrap(printable(text), min(width(), WIDEST_PROSE) - indent, break_on_hyphens=False)
+    return f"\n{' ' * indent}".join(lines)
 
 
 def _groups(report: Report) -> None:

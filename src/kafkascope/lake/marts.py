@@ -152,6 +152,24 @@ FINDINGS = pa.schema(
         ("evidence", pa.list_(_TEXT)),
     ]
 )
+INCIDENTS = pa.schema(
+    [
+        ("cause", _TEXT),
+        ("severity", _TEXT),
+        ("subject_kind", _TEXT),
+        ("subject", _TEXT),
+        ("from_at", TIME),
+        ("to_at", TIME),
+        ("title", _TEXT),
+        ("explanation", _TEXT),
+        ("confidence", _TEXT),
+        ("disproof", _TEXT),
+        ("impact", _TEXT),  # a JSON object
+        ("advice", _TEXT),
+        ("consequences", _TEXT),  # a JSON array
+        ("notes", pa.list_(_TEXT)),
+    ]
+)
 
 # Of what `health/` says about one cluster; a lake may hold several.
 CLUSTER_ID = pa.field("cluster_id", _TEXT)
@@ -177,5 +195,6 @@ MARTS = {
         ("brokers", BROKERS),
         ("groups", GROUPS_SCHEMA),
         ("findings", FINDINGS),
+        ("incidents", INCIDENTS),
     )
 }

@@ -30,6 +30,7 @@ def report_json(report: Report) -> dict[str, Any]:
         "last_at": iso(report.last_at),
         "exchanges": report.exchanges,
         "verdict": _plain(report.findings.verdict),
+        "incidents": _plain(report.findings.incidents),
         "findings": {"shown": _plain(report.findings.shown), "left_out": report.findings.left_out},
         "share_groups": _plain(report.share),
         "streams_groups": _plain(report.streams),

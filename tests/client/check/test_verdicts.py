@@ -73,6 +73,18 @@ def rules(checked: CheckResult) -> set[str]:
     return {problem.rule for problem in checked.problems}
 
 
+def test_problems_of_one_incident_stay_together_and_the_cause_leads() -> None:
+    """Two of three are behind: that the majority is at risk is critical, and no cause."""
+    result = check_quorum([quorum(NOON, n2=(90, 5_000), n3=(95, 6_000))], ANY)
+    assert [(problem.rule, problem.role, problem.severity) for problem in result.problems] == [
+        ("quorum_follower_behind", "cause", "warning"),
+        ("quorum_majority_at_risk", "majority at risk", "critical"),
+        ("quorum_follower_behind", "cause", "warning"),
+    ]
+    assert {problem.cause for problem in result.problems} == {"node_frozen"}
+    assert result.line.startswith("quorum: Voter node 2 did not fetch ")
+
+
 def test_every_rule_of_a_check_is_a_rule_of_the_findings_and_is_told() -> None:
     table = re.findall(r"^\| `([a-z-]+)` \| (.*)$", (DOCS / "check.md").read_text(encoding="utf-8"), re.MULTILINE)
     documented = {check: set(re.findall(r"`(\w+)`", rest)) for check, rest in table}

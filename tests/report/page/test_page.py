@@ -139,11 +139,14 @@ def test_the_parts_come_in_order_with_the_verdict_first(text: str) -> None:
 
 
 def test_every_picture_is_told_in_words_and_as_a_table(text: str, tree: Tree) -> None:
-    pictures = [element for element in tree.all("svg") if element.get("role") == "img"]
-    assert all(picture["aria-label"] for picture in pictures)
+    # One with links is no image to a screen reader, but a group of them.
+    pictures = [element for element in tree.all("svg") if element.get("role") in ("img", "group")]
+    assert all(element["aria-label"] for element in pictures)
     assert all(element.get("aria-hidden") == "true" for element in tree.all("svg") if element not in pictures)
     for figure in re.findall(r"<figure.*?</figure>", text, re.DOTALL):
-        assert figure.count('role="img"') == 1 and "<table" in figure.split("<details")[1]
+        assert (
+            len(re.findall(r'<svg[^>]* role="(?:img|group)"', figure)) == 1 and "<table" in figure.split("<details")[1]
+        )
 
 
 def test_what_scrolls_can_be_reached_by_keyboard_and_has_a_name(tree: Tree) -> None:
@@ -169,7 +172,8 @@ def test_names_from_the_wire_stay_names() -> None:
 def test_an_empty_part_says_why() -> None:
     text = page(report("empty"))
     for words in (
-        "No rule found anything beyond its threshold.",
+        "No rule found anything beyond its threshold that somebody has to act on.",
+        "Nothing with a time was recorded.",
         "Nothing of a share group was recorded.",
         "No heartbeat or description of a streams group was recorded.",
         "No traffic of the metadata quorum was recorded",
@@ -194,6 +198,7 @@ def test_no_content_of_a_record_is_in_it() -> None:
 def test_the_incident_can_be_read_off_the_page() -> None:
     text = page(report("share"))
     assert "Needs attention" in text
+    assert "was archived after ×5 deliveries: no member of share group <code>processors</code> processed it." in text
     assert "accepted 120" in text and "lock expired 4" in text
     assert "hung; 12:07:26.300 – 12:07:29.400; lock expired 4" in text
     streams = page(report("streams"))
@@ -201,6 +206,27 @@ def test_the_incident_can_be_read_off_the_page() -> None:
     quorum = page(report("quorum"))
     assert "one moment alone" not in quorum
     assert "node 3 leads in epoch 2" in quorum and "no leader for 2.1 s" in quorum
+    assert "Node <code>2</code>, leader of the quorum, went down; node <code>3</code> took over after 2.1 s." in quorum
+
+
+@pytest.mark.parametrize("name", ["share", "streams", "quorum", "clients"])
+def test_every_finding_is_under_its_incident(name: str) -> None:
+    """And the timeline leads to each incident."""
+    told = report(name).findings
+    text = page(report(name))
+    assert text.count('<article class="proof">') == len(told.shown)
+    timeline = text[text.index('id="timeline"') : text.index('id="incidents"')]
+    for place, one in enumerate(told.incidents.shown, 1):
+        assert f'id="incident-{place}"' in text
+        assert (f'href="#incident-{place}"' in timeline) == (one.severity != "info")
+
+
+def test_a_member_that_disappeared_ends_with_a_cross_on_the_timeline() -> None:
+    text = page(report("streams"))
+    timeline = text[text.index('id="timeline"') : text.index('id="incidents"')]
+    assert timeline.count('class="cross"') == 1
+    # Once in the picture, once in the table.
+    assert timeline.count('href="#streams-groups"') == 2 * 3
 
 
 def test_a_report_makes_the_same_page_again(text: str) -> None:

@@ -1,5 +1,6 @@
 """Findings: the worst first, those that are asked for, and where their proofs lie."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,16 +11,17 @@ from kafkascope.lake.home import make_lake
 from kafkascope.report.build import build
 from kafkascope.report.summaries.findings import MOST_FINDINGS, MOST_PROOFS
 from kafkascope.report.summaries.scope import Scope
-from tests.report.build import ALL, MINUTE, NOON, NOW, SECOND, delivery, finding, lake_of, report_of
+from tests.report.build import ALL, MINUTE, NOON, NOW, SECOND, delivery, finding, lake_of, put, report_of
 
 
 def test_the_worst_come_first_and_make_the_verdict(tmp_path: Path) -> None:
-    rows = [finding("info"), finding("critical", summary="The worst."), finding("warning")]
+    worst = finding("critical", rule="quorum_frequent_elections", subject_kind="quorum", summary="The worst.")
+    rows = [finding("info", rule="share_moved"), worst, finding("warning")]
     shown = report_of(tmp_path / "lake", findings=rows).findings
-    assert [worst.severity for worst in shown.shown] == ["critical", "warning", "info"]
+    assert [entry.severity for entry in shown.shown] == ["critical", "warning", "info"]
     verdict = shown.verdict
     assert (verdict.state, verdict.critical, verdict.warning, verdict.info) == ("critical", 1, 1, 1)
-    assert verdict.sentence.endswith("The worst.")
+    assert verdict.sentence.startswith("The worst.")
 
 
 def test_without_findings_all_is_healthy(tmp_path: Path) -> None:
@@ -53,6 +55,14 @@ def test_a_time_without_an_exchange_is_not_called_healthy(tmp_path: Path) -> Non
 def test_a_lake_whose_findings_were_not_made_is_not_called_healthy(tmp_path: Path) -> None:
     verdict = report_of(tmp_path / "lake", share_deliveries=[delivery()]).findings.verdict
     assert verdict.state == "unknown" and "kafkascope marts" in verdict.sentence
+
+
+def test_a_lake_whose_incidents_were_not_made_is_not_judged(tmp_path: Path) -> None:
+    lake = make_lake(tmp_path / "lake")
+    put(lake, "findings", [finding()])
+    put(lake, "captures", [{"ingest_id": "5d1f", "capture_uri": "night.pcap"}])
+    verdict = build(lake, ALL, NOW).findings.verdict
+    assert verdict.state == "unknown" and "has no incidents yet; kafkascope marts LAKE" in verdict.sentence
 
 
 def test_counts_are_of_all_though_few_are_shown(tmp_path: Path) -> None:
@@ -96,6 +106,26 @@ def test_group_keeps_findings_of_the_group_and_of_no_group(tmp_path: Path) -> No
     for group, subjects in subjects_of.items():
         chosen = build(lake, Scope((group,)), NOW).findings
         assert sorted(finding_shown.subject for finding_shown in chosen.shown) == [*subjects, "node 1"]
+
+
+def test_incidents_are_those_of_the_findings_in_scope(tmp_path: Path) -> None:
+    rows = [finding(subject="a"), finding(subject="b", from_at=NOON + MINUTE, to_at=NOON + MINUTE)]
+    groups = [delivery(group_id=name) for name in ("a", "b")]
+    lake = lake_of(tmp_path / "lake", {"findings": rows, "share_deliveries": groups})
+    for scope, subjects in ((ALL, ["a", "b"]), (Scope(("b",)), ["b"]), (Scope(until=NOON + SECOND), ["a"])):
+        found = build(lake, scope, NOW).findings
+        assert [one.subject for one in found.incidents.shown] == subjects
+        assert f"`{subjects[0]}`" in found.verdict.sentence
+
+
+def test_incidents_that_are_no_json_are_told_all_the_same(tmp_path: Path) -> None:
+    broken = {"cause": "member_hung", "severity": "odd", "title": "It hung.", "impact": "[", "from_at": NOON}
+    part = {"rule": "share_lock_expired", "subject": "processors", "from_at": NOON}
+    broken |= {"consequences": json.dumps([part, {"rule": 1}, 7])}
+    found = report_of(tmp_path / "lake", findings=[finding()], incidents=[broken, broken | {"consequences": "{"}])
+    (shown,) = found.findings.incidents.shown
+    assert (shown.title, shown.severity, shown.impact, shown.confidence) == ("It hung.", "info", {}, "possible")
+    assert [part.role for part in shown.consequences] == [""]
 
 
 def test_between_keeps_what_reaches_into_it(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""`kafkascope report` prints a verdict on the marts of a lake, and writes it as a page and as JSON."""
+"""`kafkascope report`: prints the verdict and the incidents of a lake, and writes the page and the JSON document."""
 
 from typing import TYPE_CHECKING
 
@@ -30,10 +30,10 @@ def run(
 ) -> int:
     """Report the health of the clusters in a lake.
 
-    LAKE is a folder or a URI, as `ingest` made it. The verdict and the worst findings are printed. The page is one file
-    that needs no network. Times are UTC.
+    LAKE is a folder or a URI, as `ingest` made it. The verdict and the worst incidents are printed. The page is one
+    file that needs no network. Times are UTC.
 
-    Exits with 1 where a finding is critical, with 3 where nothing could be judged: no exchange is recorded in that
+    Exits with 1 where an incident is critical, with 3 where nothing could be judged: no exchange is recorded in that
     time, or there is no lake, or one without marts.
     """
     from datetime import UTC, datetime

@@ -19,12 +19,12 @@ def severities(lake: "Lake") -> dict[str, int]:
 
 
 def are_old(lake: "Lake") -> bool:
-    """Whether an ingest has landed since the marts were built, or none were. The findings are the last of them."""
+    """Whether an ingest has landed since the marts were built, or none were. The incidents are the last of them."""
     from kafkascope.lake.read.visible_rows import captures_rows
     from kafkascope.lake.write.commit import find_table
 
     landed = [row["ingested_at"].timestamp() for row in captures_rows(lake, ["ingested_at"]) if row["ingested_at"]]
-    findings = find_table(lake, "findings")
-    if findings is None or not landed:
+    incidents = find_table(lake, "incidents")
+    if incidents is None or not landed:
         return bool(landed)
-    return bool(findings.history(1)[0]["timestamp"] / 1000 < max(landed))
+    return bool(incidents.history(1)[0]["timestamp"] / 1000 < max(landed))

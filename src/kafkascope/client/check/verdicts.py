@@ -7,9 +7,11 @@ from typing import Any, Generic, TypeVar
 
 from kafkascope.client.describe.gaps import Gap
 from kafkascope.formatting import count, span
-from kafkascope.health.findings.diagnosis import SEVERITIES, findings_of
+from kafkascope.health.findings.diagnosis import SEVERITIES, Finding, findings_of
 from kafkascope.health.findings.rule import Severity
 from kafkascope.health.findings.rules import RULES
+from kafkascope.health.incidents.diagnosis import incidents_of
+from kafkascope.health.incidents.incident import Incident, key_of
 
 _View = TypeVar("_View")
 _Row = Mapping[str, Any]
@@ -44,12 +46,20 @@ class CheckLimits:
 
 @dataclass(frozen=True, slots=True)
 class CheckProblem:
-    """`rule` is that of a finding, or the limit that was passed: max_lag, max_lag_ms, min_members."""
+    """`rule` is that of a finding, or the limit that was passed: max_lag, max_lag_ms, min_members. A finding has the
+    `cause` of its incident, its `role` there, and how severe that is as a whole."""
 
     rule: str
     severity: Severity
     summary: str
     advice: str = ""
+    cause: str = ""
+    role: str = ""
+    incident_severity: Severity | None = None
+
+    @property
+    def order(self) -> int:
+        return SEVERITIES.index(self.incident_severity or self.severity)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +91,8 @@ def check_result(
     figures: Mapping[str, int | str | None],
     gaps: Iterable[Gap],
 ) -> CheckResult:
-    ordered = sorted(problems, key=lambda problem: SEVERITIES.index(problem.severity))
+    # Problems of one incident stay together, its cause first.
+    ordered = sorted(problems, key=lambda problem: problem.order)
     severe = SEVERITIES[: SEVERITIES.index(limits.fail_on) + 1]
     failing = tuple(problem for problem in ordered if problem.severity in severe)
     notes = tuple(problem for problem in ordered if problem.severity not in severe)
@@ -94,13 +105,21 @@ def rule_problems(
     limits: CheckLimits,
     own: Mapping[str, float] | None = None,
 ) -> list[CheckProblem]:
-    """Findings of these rules. `own` are thresholds that the cluster itself sets; those that somebody asks for win."""
+    """Findings of these rules, by incident, the worst first. `own` are thresholds that the cluster itself sets; those
+    that somebody asks for win."""
     thresholds = {**(own or {}), **_shortened_thresholds(rules, limits.lasting_ms), **limits.thresholds}
+    findings = {key_of(finding): finding for finding in findings_of(marts, thresholds) if finding.rule in rules}
     return [
-        CheckProblem(finding.rule, finding.severity, finding.summary, finding.advice)
-        for finding in findings_of(marts, thresholds)
-        if finding.rule in rules
+        _problem(findings[part.key], incident, part.role)
+        for incident in incidents_of(findings.values(), {})
+        for part in incident.consequences
     ]
+
+
+def _problem(finding: Finding, incident: Incident, role: str) -> CheckProblem:
+    return CheckProblem(
+        finding.rule, finding.severity, finding.summary, finding.advice, incident.cause, role, incident.severity
+    )
 
 
 def _shortened_thresholds(rules: Collection[str], lasting_ms: int) -> dict[str, float]:
@@ -138,7 +157,10 @@ def summary_line(results: Sequence[CheckResult], kind: str, most: int = 3) -> st
     """All of them in one line, what is not healthy first; `kind` is the word for several."""
     unlisted = next((result for result in results if result.subject == GROUP_LIST), None)
     results = [result for result in results if result is not unlisted]
-    failing = [result for result in results if not result.healthy]
+    failing = sorted(
+        (result for result in results if not result.healthy),
+        key=lambda result: min(problem.order for problem in result.problems),
+    )
     if unlisted is not None and not unlisted.healthy:
         others = f" Else {summary_line(results, kind, most)}" if results else ""
         return f"not healthy: {unlisted.line}{others}"

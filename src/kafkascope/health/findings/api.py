@@ -15,6 +15,8 @@ _SHARE_APIS = frozenset({"ShareFetch", "ShareAcknowledge"})
 _SESSION = frozenset({"SHARE_SESSION_NOT_FOUND", "INVALID_SHARE_SESSION_EPOCH", "SHARE_SESSION_LIMIT_REACHED"})
 _TOPOLOGY = frozenset({"STREAMS_INVALID_TOPOLOGY", "STREAMS_INVALID_TOPOLOGY_EPOCH", "STREAMS_TOPOLOGY_FENCED"})
 _NO_CLIENT_ID = "without a client id"
+# These tell errors by API, the others by client.
+BY_API = frozenset({"api_error_rate", "api_passing_errors"})
 
 
 def latencies(rows: Iterable[Row], signs: Signs, limits: Mapping[str, Limits]) -> Calls:
@@ -46,17 +48,16 @@ def latencies(rows: Iterable[Row], signs: Signs, limits: Mapping[str, Limits]) -
 def errors(rows: Iterable[Row], calls: Calls, signs: Signs) -> None:
     counted: defaultdict[str, set[tuple[str, int]]] = defaultdict(set)
     for row in rows:
-        api, error, number = row["api"] or "an unknown API", row["error"] or f"error {row['error_code']}", row["calls"]
-        client, since, until = row["client_id"] or _NO_CLIENT_ID, row["first_at"], row["last_at"]
-        own = _own_rule(api, error)
-        if own is not None:
-            episode = signs.of(own, client, since, until)
+        api, error, client, number = *named_error(row), row["calls"]
+        since, until = row["first_at"], row["last_at"]
+        rule = rule_of_error(api, error)
+        if rule not in BY_API:
+            episode = signs.of(rule, client, since, until)
             episode.add("calls", number)
             episode.name("errors", error, number)
             episode.name("brokers", row["broker_address"], number)
             episode.prove(since, row["first_exchange_id"])
             continue
-        rule = "api_passing_errors" if error in PASSING or f"{api} {error}" in PASSING else "api_error_rate"
         minute = row["minute_at"]
         episode = signs.of(rule, api, minute)
         episode.reach(max(minute, since), until)
@@ -71,13 +72,22 @@ def errors(rows: Iterable[Row], calls: Calls, signs: Signs) -> None:
             episode.add("calls", calls[key])
 
 
-def _own_rule(api: str, error: str) -> str | None:
+def named_error(row: Row) -> tuple[str, str, str]:
+    """API, error and client of a row of `api_errors`, as findings name them."""
+    error = row["error"] or f"error {row['error_code']}"
+    return row["api"] or "an unknown API", error, row["client_id"] or _NO_CLIENT_ID
+
+
+def rule_of_error(api: str, error: str) -> str:
+    """The rule that an error of an API counts for."""
     if api in _SHARE_APIS:
         if error == "INVALID_RECORD_STATE":
             return "share_refused_acknowledgements"
         if error in _SESSION:
             return "share_session_reset"
-    return "streams_topology_refused" if error in _TOPOLOGY else None
+    if error in _TOPOLOGY:
+        return "streams_topology_refused"
+    return "api_passing_errors" if error in PASSING or f"{api} {error}" in PASSING else "api_error_rate"
 
 
 def throttling(rows: Iterable[Row], signs: Signs) -> None:

@@ -15,7 +15,7 @@ from kafkascope.lake.write.files import NewFile
 from kafkascope.lake.write.replace import replace
 from kafkascope.pipeline.mart import apis, facts, quorum, share, streams, topics_and_groups
 from kafkascope.pipeline.mart.brokers import clusters_of, write_brokers
-from kafkascope.pipeline.mart.findings import write_findings
+from kafkascope.pipeline.mart.findings import write_findings, write_incidents
 from kafkascope.pipeline.mart.health_marts import quorum_rows, share_rows, streams_rows, writer
 from kafkascope.pipeline.mart.multi_writer import writer_of_several
 from kafkascope.pipeline.mart.settings import tuned_for
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 # Jobs and commits that run side by side: planning one leaves the executors idle.
 _AT_ONCE = 5
+# They are made of the other marts.
+_OF_OTHERS = ("findings", "incidents")
 
 
 def build_marts(
@@ -46,13 +48,14 @@ def build_marts(
         jobs = [spark_jobs.submit(job) for job in _jobs(spark, lake, sources, prefix, collected)]
         catalog = pool.submit(write_catalog, lake)
         new_files = [file for job in jobs for file in job.result()]
-        by_table: dict[str, list[NewFile]] = {name: [] for name in MARTS if name != "findings"}
+        by_table: dict[str, list[NewFile]] = {name: [] for name in MARTS if name not in _OF_OTHERS}
         for file in new_files:
             by_table[file.table].append(file)
         list(pool.map(lambda name: replace(lake, MARTS[name], by_table[name]), by_table))
         catalog.result()
     counts = {name: sum(file.rows for file in files) for name, files in by_table.items()}
-    return {**counts, "findings": write_findings(lake, thresholds or {}, prefix)}
+    findings = write_findings(lake, thresholds or {}, prefix)
+    return {**counts, "findings": len(findings), "incidents": write_incidents(lake, findings, prefix)}
 
 
 def _jobs(

@@ -1,4 +1,5 @@
-"""Builds the mart of findings from the other marts. The rules read what they need of each mart, a batch at a time."""
+"""Builds the marts of findings and of incidents from the other marts. The rules read what they need of each mart, a
+batch at a time."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -10,6 +11,9 @@ import pyarrow.compute as pc
 
 from kafkascope.health.findings.diagnosis import Finding, findings_of
 from kafkascope.health.findings.needs import Need, needs_of
+from kafkascope.health.incidents.diagnosis import incidents_of
+from kafkascope.health.incidents.incident import Incident
+from kafkascope.health.incidents.needs import NEEDS
 from kafkascope.lake.home import Lake
 from kafkascope.lake.marts import MARTS
 from kafkascope.lake.read.visible_rows import dataset
@@ -19,19 +23,28 @@ from kafkascope.lake.write.replace import replace
 _ROWS = 16_384
 
 
-def write_findings(lake: Lake, thresholds: Mapping[str, float], prefix: str) -> int:
+def write_findings(lake: Lake, thresholds: Mapping[str, float], prefix: str) -> list[Finding]:
+    findings = list(findings_of(_marts(lake, needs_of(thresholds)), thresholds))
+    _replace(
+        lake, "findings", [{**asdict(finding), "figures": json.dumps(finding.figures)} for finding in findings], prefix
+    )
+    return findings
+
+
+def write_incidents(lake: Lake, findings: list[Finding], prefix: str) -> int:
     """How many there are."""
-    rows = list(_findings(lake, thresholds))
-    files = Files(lake, "", prefix)
-    if rows:
-        files.add(MARTS["findings"], _table(rows))
-    replace(lake, MARTS["findings"], files.close())
-    return len(rows)
+    incidents = incidents_of(findings, _marts(lake, NEEDS))
+    _replace(lake, "incidents", [incident_row(incident) for incident in incidents], prefix)
+    return len(incidents)
 
 
-def _findings(lake: Lake, thresholds: Mapping[str, float]) -> Iterator[Finding]:
-    needs = needs_of(thresholds)
-    return findings_of({name: _rows(lake, name, need) for name, need in needs.items() if lake.has(name)}, thresholds)
+def incident_row(incident: Incident) -> dict[str, Any]:
+    row = asdict(incident)
+    return {**row, "impact": json.dumps(row["impact"]), "consequences": json.dumps(row["consequences"])}
+
+
+def _marts(lake: Lake, needs: Mapping[str, Need]) -> dict[str, Iterator[dict[str, Any]]]:
+    return {name: _rows(lake, name, need) for name, need in needs.items() if lake.has(name)}
 
 
 def _rows(lake: Lake, name: str, need: Need) -> Iterator[dict[str, Any]]:
@@ -48,8 +61,10 @@ def _rows(lake: Lake, name: str, need: Need) -> Iterator[dict[str, Any]]:
         yield from batch.to_pylist()
 
 
-def _table(findings: list[Finding]) -> pa.Table:
-    schema = MARTS["findings"].schema
-    rows = [{**asdict(finding), "figures": json.dumps(finding.figures)} for finding in findings]
-    plain = pa.schema([(f.name, pa.int64() if pa.types.is_timestamp(f.type) else f.type) for f in schema])
-    return pa.Table.from_pylist(rows, schema=plain).cast(schema)
+def _replace(lake: Lake, name: str, rows: list[dict[str, Any]], prefix: str) -> None:
+    schema = MARTS[name].schema
+    files = Files(lake, "", prefix)
+    if rows:
+        plain = pa.schema([(f.name, pa.int64() if pa.types.is_timestamp(f.type) else f.type) for f in schema])
+        files.add(MARTS[name], pa.Table.from_pylist(rows, schema=plain).cast(schema))
+    replace(lake, MARTS[name], files.close())

@@ -97,13 +97,13 @@ def value_axis(scale: ValueScale, ticks: list[float], left: float, right: float,
     return parts
 
 
-def svg(height: float, label: str, *parts: object) -> Html:
-    """A picture, with what it shows said in words."""
+def svg(height: float, label: str, *parts: object, role: str = "img") -> Html:
+    """A picture, with what it shows said in words; one with links is a `group`."""
     return el(
         "svg",
         *parts,  # type: ignore[arg-type]
         viewBox=f"0 0 {WIDTH} {coordinate(height)}",
-        role="img",
+        role=role,
         aria_label=label,
         class_="picture",
     )

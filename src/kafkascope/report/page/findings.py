@@ -1,14 +1,13 @@
-"""Renders the verdict and the list of findings."""
+"""Renders a finding: subject, interval, figures, advice, and the exchanges that prove it."""
 
 import shlex
-from collections.abc import Iterable
 from typing import Any
 
 from kafkascope.formatting import percent, span
 from kafkascope.markup import Html, el
-from kafkascope.report.charts.figure import empty, more, tiles
-from kafkascope.report.html.icons import STATE_WORDS, badge, icon
-from kafkascope.report.summaries.findings import UNKNOWN_STATE, EvidenceLink, Findings, ShownFinding
+from kafkascope.report.charts.figure import more
+from kafkascope.report.html.icons import badge
+from kafkascope.report.summaries.findings import EvidenceLink, ShownFinding
 from kafkascope.report.words import clock, interval, lasting, number
 
 _KINDS = {
@@ -22,75 +21,12 @@ _KINDS = {
 }
 
 
-def verdict(findings: Findings, about: Iterable[tuple[str, str, str]]) -> Html:
-    """`about` are tiles beside the counts."""
-    judged = findings.verdict
-    return el(
-        "section",
-        el("h2", "Verdict", id="verdict", class_="unseen"),
-        el(
-            "div",
-            el("p", icon(judged.state), el("strong", STATE_WORDS[judged.state]), class_="word"),
-            el("p", judged.sentence, class_="sentence"),
-            class_=f"verdict {judged.state}",
-        ),
-        tiles(
-            (
-                ("critical", number(judged.critical), "act now"),
-                ("warnings", number(judged.warning), "look soon"),
-                ("notes", number(judged.info), "good to know"),
-                *about,
-            )
-        ),
-        aria_labelledby="verdict",
-    )
-
-
-def findings_section(findings: Findings) -> Html:
-    return el(
-        "section",
-        el("h2", "Findings", id="findings"),
-        _filter(findings) if findings.shown else None,
-        [_finding(finding) for finding in findings.shown],
-        more(findings.left_out, "findings, in the table findings of the lake"),
-        None if findings.shown else empty(_nothing(findings)),
-        aria_labelledby="findings",
-    )
-
-
-def _nothing(findings: Findings) -> str:
-    if findings.verdict.state == UNKNOWN_STATE:
-        return findings.verdict.sentence
-    return "No rule found anything beyond its threshold."
-
-
-def _filter(findings: Findings) -> Html:
-    """It works by style alone; without it all are shown."""
-    judged = findings.verdict
-    counts = (("critical", judged.critical), ("warning", judged.warning), ("info", judged.info))
-    return el(
-        "fieldset",
-        el("legend", "Show"),
-        [
-            el(
-                "label",
-                el("input", type="checkbox", id=f"show-{severity}", checked=True),
-                badge(severity),
-                f" {number(count)}",
-            )
-            for severity, count in counts
-            if count
-        ],
-        class_="filter",
-    )
-
-
-def _finding(finding: ShownFinding) -> Html:
+def finding_article(finding: ShownFinding) -> Html:
     length = None if finding.from_at is None or finding.to_at is None else finding.to_at - finding.from_at
     kind = _KINDS.get(finding.subject_kind, finding.subject_kind.replace("_", " "))
     return el(
         "article",
-        el("h3", badge(finding.severity), " ", el("span", finding.summary)),
+        el("h4", badge(finding.severity), " ", el("span", finding.summary)),
         el(
             "p",
             el("span", kind, " ", el("b", finding.subject)),
@@ -106,7 +42,7 @@ def _finding(finding: ShownFinding) -> Html:
         el("dl", [_figure(*figure) for figure in figures_of(finding)], class_="figures") if finding.figures else None,
         el("p", el("b", "What to do: "), finding.advice, class_="advice") if finding.advice else None,
         _evidence(finding),
-        class_=f"finding {finding.severity}",
+        class_="proof",
     )
 
 

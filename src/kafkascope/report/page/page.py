@@ -10,16 +10,18 @@ from kafkascope.markup import Html, el, join
 from kafkascope.report.build import Report
 from kafkascope.report.html.patterns import patterns
 from kafkascope.report.page.apis import apis_section
-from kafkascope.report.page.findings import findings_section, verdict
+from kafkascope.report.page.incidents import incidents_section, verdict
 from kafkascope.report.page.quorum import quorum_section
 from kafkascope.report.page.share import share_section
 from kafkascope.report.page.streams import streams_section
+from kafkascope.report.page.timeline import timeline_section
 from kafkascope.report.page.unread import unread_section
 from kafkascope.report.words import interval, number, when
 
 PARTS = (
     ("verdict", "Verdict"),
-    ("findings", "Findings"),
+    ("timeline", "Timeline"),
+    ("incidents", "Incidents"),
     ("share-groups", "Share groups"),
     ("streams-groups", "Streams groups"),
     ("quorum", "Quorum"),
@@ -68,7 +70,8 @@ def _parts(report: Report) -> list[Html]:
                 ("recordings", number(report.unread.recordings), count(report.exchanges, "exchange")),
             ),
         ),
-        findings_section(report.findings),
+        timeline_section(report),
+        incidents_section(report.findings),
         share_section(report.share),
         streams_section(report.streams),
         quorum_section(report.quorums),

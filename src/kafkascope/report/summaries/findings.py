@@ -1,4 +1,4 @@
-"""Selects the findings to show, with a verdict over all of them and the exchanges that prove each."""
+"""Selects the findings to show and the incidents they are part of, with a verdict and the exchanges that prove each."""
 
 import json
 from collections.abc import Iterable
@@ -9,9 +9,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafkascope.health.findings.diagnosis import SEVERITIES, Finding, finding_order, verdict_of
+from kafkascope.health.findings.diagnosis import SEVERITIES, Finding, finding_order
 from kafkascope.health.findings.rule import Severity
+from kafkascope.health.incidents.diagnosis import verdict_of
+from kafkascope.health.incidents.incident import key_of
 from kafkascope.lake.home import Lake
+from kafkascope.report.summaries.incidents import Incidents, incidents_in, shown_incidents
 from kafkascope.report.summaries.mart_rows import Row, rows
 from kafkascope.report.summaries.recorded import exchanges_in
 from kafkascope.report.summaries.scope import Scope, both, moment
@@ -55,7 +58,8 @@ class ShownFinding:
 
 @dataclass(frozen=True, slots=True)
 class VerdictSummary:
-    """`state` is `unknown` where the lake has no `findings`, or no exchange that could have led to one."""
+    """The worst incident decides `state` and `sentence`; the counts are of findings. `state` is `unknown` where the
+    lake has no `findings` or no `incidents`, or no exchange that could have led to one."""
 
     state: str
     sentence: str
@@ -67,6 +71,7 @@ class VerdictSummary:
 @dataclass(frozen=True, slots=True)
 class Findings:
     verdict: VerdictSummary
+    incidents: Incidents
     shown: tuple[ShownFinding, ...]
     left_out: int
 
@@ -87,15 +92,25 @@ def findings_in(lake: Lake, scope: Scope, groups: Iterable[str]) -> Findings:
         when = "" if scope.always else " in this time"
         return _not_judged(f"No exchange is recorded{when}: there was nothing to judge.")
     findings.sort(key=finding_order)
-    verdict = verdict_of(findings)
-    shown_verdict = VerdictSummary(verdict.state, verdict.sentence, verdict.critical, verdict.warning, verdict.info)
+    incidents = incidents_in(lake, {key_of(finding) for finding in findings})
+    counts = [sum(finding.severity == severity for finding in findings) for severity in SEVERITIES]
+    judged = verdict_of(incidents)
+    verdict = VerdictSummary(judged.state, judged.sentence, *counts)
+    if not lake.has("incidents"):
+        reason = "Not judged: this lake has no incidents yet; kafkascope marts LAKE makes them."
+        verdict = VerdictSummary(UNKNOWN_STATE, reason, *counts)
     shown = findings[:MOST_FINDINGS]
     proofs = _proofs(lake, shown)
-    return Findings(shown_verdict, tuple(_shown(finding, proofs) for finding in shown), len(findings) - len(shown))
+    return Findings(
+        verdict,
+        shown_incidents(incidents),
+        tuple(_shown(finding, proofs) for finding in shown),
+        len(findings) - len(shown),
+    )
 
 
 def _not_judged(why: str) -> Findings:
-    return Findings(VerdictSummary(UNKNOWN_STATE, why, 0, 0, 0), (), 0)
+    return Findings(VerdictSummary(UNKNOWN_STATE, why, 0, 0, 0), Incidents((), 0), (), 0)
 
 
 def _finding(row: Row) -> Finding:

@@ -1,0 +1,133 @@
+"""Tells incidents of clients: refused logins, denied access, quotas, versions that an upgrade drops; and those that one
+finding alone makes."""
+
+from collections import Counter
+
+from kafkascope.formatting import span
+from kafkascope.health.findings.rules import RULES
+from kafkascope.health.incidents.account import Account, listed, number, quoted, times
+from kafkascope.health.incidents.causes import ORDINARY_ERRORS
+from kafkascope.health.incidents.facts import Facts
+from kafkascope.health.incidents.incident import Confidence, key_of
+from kafkascope.health.incidents.stories import Story
+
+_ALONE_DISPROOF = "The exchanges under it, or the log of the broker or client, tell another story."
+
+
+def login_refused(story: Story, facts: Facts) -> Account:
+    errors, clients = _named(story, facts)
+    return _client_account(
+        story,
+        "login_refused",
+        f"The login of client {listed(clients)} was refused: {_errors(errors)}.",
+        "The broker knows no such user, or the password, token or mechanism is wrong. The client tries again until it "
+        "is changed.",
+        "The broker's log names another reason for the refusal.",
+        "Compare user, password and mechanism of the client with the broker's: `sasl.mechanism`, `sasl.jaas.config`. "
+        "SCRAM users: `kafka-configs.sh --bootstrap-server BROKER --describe --entity-type users`.",
+    )
+
+
+def access_denied(story: Story, facts: Facts) -> Account:
+    errors, clients = _named(story, facts)
+    apis = [finding.subject for finding in story.anchors]
+    return _client_account(
+        story,
+        "access_denied",
+        f"Client {listed(clients)} may not call {listed(apis)}: {_errors(errors)}.",
+        "No ACL allows what the client asks for. It does not pass by itself.",
+        "The ACLs allow it, and the broker's authorizer log shows another principal.",
+        "List the ACLs: `kafka-acls.sh --bootstrap-server BROKER --list`. The error names the resource that one is "
+        "missing for.",
+    )
+
+
+def ordinary_errors(story: Story, facts: Facts) -> Account:
+    first = story.anchors[0]
+    errors, clients = _named(story, facts)
+    reasons = dict.fromkeys(ORDINARY_ERRORS[f"{first.subject} {error}"] for error in sorted(errors))
+    return _client_account(
+        story,
+        "ordinary_errors",
+        f"{quoted(first.subject)} of client {listed(clients)} returned {_errors(errors)}.",
+        f"This is an ordinary answer: {'; '.join(reasons)}.",
+        "The group was there at that time: then the client asked the wrong cluster.",
+        "Nothing to do.",
+    )
+
+
+def quota_exceeded(story: Story, _: Facts) -> Account:
+    first = story.anchors[0]
+    total = sum(number(finding, "throttle_ms") for finding in story.anchors)
+    return _client_account(
+        story,
+        "quota_exceeded",
+        f"Client {quoted(first.subject)} was throttled for {span(total)} in all by its quota.",
+        "It produces, fetches or asks more than its quota allows, so brokers delay their responses.",
+        "No quota is set for the client or its user: then the broker's own request quota is meant.",
+        first.advice,
+    )
+
+
+def client_too_old(story: Story, _: Facts) -> Account:
+    clients = [finding.subject for finding in story.anchors]
+    which = f"{listed(clients)} uses" if len(clients) == 1 else f"×{len(clients)} clients use"
+    names = "" if len(clients) == 1 else f": {listed(clients, 5)}"
+    return _client_account(
+        story,
+        "client_too_old",
+        f"{which} API versions that the newest release no longer serves{names}.",
+        "Today's brokers serve them, so nothing fails yet. After the upgrade the client fails where it speaks no "
+        "newer version.",
+        "The client's library speaks newer versions too: then it used old ones because its broker is old.",
+        story.anchors[0].advice,
+    )
+
+
+def recording_incomplete(story: Story, _: Facts) -> Account:
+    first = story.anchors[0]
+    return _client_account(
+        story,
+        "recording_incomplete",
+        " ".join(finding.summary for finding in story.anchors),
+        "What is missing cannot be judged: calls without a response and unfinished deliveries may be its doing.",
+        "The recorder counted no drops, and the traffic was not encrypted.",
+        first.advice,
+    )
+
+
+def as_the_rule_says(story: Story, _: Facts) -> Account:
+    """Where a finding says it all, or stays alone."""
+    first = story.anchors[0]
+    rule = RULES.get(first.rule)
+    return _client_account(
+        story,
+        story.cause.name if story.cause else first.rule,
+        first.summary,
+        rule.says if rule else first.summary,
+        _ALONE_DISPROOF,
+        first.advice,
+        certain=story.cause is not None,
+    )
+
+
+def _client_account(
+    story: Story, cause: str, title: str, explanation: str, disproof: str, advice: str, *, certain: bool = True
+) -> Account:
+    first = story.anchors[0]
+    confidence: Confidence = "certain" if certain else "possible"
+    return Account(cause, first.subject_kind, first.subject, title, explanation, confidence, disproof, advice)
+
+
+def _named(story: Story, facts: Facts) -> tuple[Counter[str], list[str]]:
+    errors: Counter[str] = Counter()
+    clients: Counter[str] = Counter()
+    for finding in story.anchors:
+        errors += facts.named[key_of(finding)].errors
+        clients += facts.named[key_of(finding)].clients
+    return errors, [name for name, _ in sorted(clients.items(), key=lambda item: (-item[1], item[0]))]
+
+
+def _errors(errors: Counter[str]) -> str:
+    ordered = sorted(errors.items(), key=lambda item: (-item[1], item[0]))
+    return ", ".join(times(calls, name, name) for name, calls in ordered[:3])

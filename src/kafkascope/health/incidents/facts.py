@@ -1,0 +1,270 @@
+"""Collects what findings do not carry and incidents need: which node has which address, who was elected, which errors a
+finding counted. Each mart is read once, a row at a time; what is held grows with the findings and the brokers."""
+
+from bisect import bisect_left, bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from kafkascope.health.findings.api import named_error, rule_of_error
+from kafkascope.health.findings.diagnosis import Finding
+from kafkascope.health.findings.episodes import MINUTE_US
+from kafkascope.health.findings.recordings import OBSERVED
+from kafkascope.health.incidents.incident import FindingKey, key_of
+from kafkascope.health.incidents.subjects import Node, group_of, node_of
+
+Row = Mapping[str, Any]
+
+# The session timeout (45 s) and three heartbeats of 5 s: what a cause leads to has begun by then.
+AFTER_US = MINUTE_US
+# What clocks and the order of rows make of one moment.
+SAME_MOMENT_US = 1_000_000
+_OUTCOME_RULES = {
+    "lock_expired": "share_lock_expired",
+    "disconnected": "share_member_disconnected",
+    "moved": "share_moved",
+}
+_BEHIND = ("quorum_follower_behind", "quorum_observer_behind", "quorum_replica_never_fetched")
+_OUTAGES = ("quorum_leader_lost", "quorum_leaderless", *_BEHIND)
+# A replica that fetched so recently is there again.
+_FRESH_MS = 1_000
+# Told of a finding and no more: a page names fewer.
+_MOST_NAMES = 1_000
+
+
+class Election(NamedTuple):
+    """`how` is what ended the time of the leader before: `closed` its connections, `silent`, or the cause itself."""
+
+    at: int
+    cluster: str | None
+    leader: int | None
+    previous: int | None
+    epoch: int | None
+    lasted_ms: int
+    how: str
+
+
+@dataclass(slots=True)
+class Named:
+    """What the rows of one finding name, with how many calls or records each."""
+
+    errors: Counter[str] = field(default_factory=Counter)
+    clients: Counter[str] = field(default_factory=Counter)
+    brokers: Counter[str] = field(default_factory=Counter)
+    partitions: Counter[str] = field(default_factory=Counter)
+
+
+class Intervals:
+    """Asks of a moment whether any of many intervals has it."""
+
+    def __init__(self, intervals: Iterable[tuple[int, int]]) -> None:
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+        for start, end in sorted(intervals):
+            if self._ends and start <= self._ends[-1]:
+                self._ends[-1] = max(self._ends[-1], end)
+            else:
+                self._starts.append(start)
+                self._ends.append(end)
+
+    def __contains__(self, at: int) -> bool:
+        place = bisect_right(self._starts, at) - 1
+        return place >= 0 and at <= self._ends[place]
+
+
+class Redirect(NamedTuple):
+    """Responses of one kind by which one client was redirected, in one minute at one broker."""
+
+    first_at: int
+    address: str
+    error: str
+    calls: int
+
+
+@dataclass(slots=True)
+class Facts:
+    nodes: dict[str, Node] = field(default_factory=dict)  # of a broker's address
+    cluster_of: dict[str, str | None] = field(default_factory=dict)  # of a broker's address
+    calls: Counter[str] = field(default_factory=Counter)  # of a broker's address
+    coordinators: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))  # of a group: addresses
+    elections: list[Election] = field(default_factory=list)
+    restarts: dict[Node, list[int]] = field(default_factory=dict)
+    back_at: dict[FindingKey, int] = field(default_factory=dict)
+    named: defaultdict[FindingKey, Named] = field(default_factory=lambda: defaultdict(Named))
+    redirects: list[Redirect] = field(default_factory=list)  # of the time of an outage
+    unanswered: defaultdict[tuple[int, str], int] = field(default_factory=lambda: defaultdict(int))  # minute, address
+    unheld: defaultdict[str, list[tuple[int, int | None]]] = field(default_factory=lambda: defaultdict(list))
+    recorded_until: int | None = None
+
+    @property
+    def several_clusters(self) -> bool:
+        return len(set(self.cluster_of.values()) - {None}) > 1
+
+    def bootstrap(self, cluster: str | None, without: Iterable[Node] = ()) -> str | None:
+        """The broker that answered most calls, of this cluster where it is known, and not one of those nodes."""
+        avoided = set(without)
+        known = [
+            (cluster is not None and node.cluster == cluster, self.calls[address], address)
+            for address, node in self.nodes.items()
+            if node not in avoided and (cluster is None or node.cluster in (None, cluster))
+        ]
+        return max(known)[2] if known else None
+
+
+def read_facts(findings: Iterable[Finding], marts: Mapping[str, Iterable[Row]]) -> Facts:
+    facts = Facts()
+    by_rule: defaultdict[str, list[Finding]] = defaultdict(list)
+    for finding in findings:
+        by_rule[finding.rule].append(finding)
+
+    def rows(mart: str) -> Iterable[Row]:
+        return marts.get(mart, ())
+
+    for row in rows("captures"):
+        if row["kind"] != OBSERVED and row["last_at"] is not None:
+            facts.recorded_until = max(facts.recorded_until or 0, row["last_at"])
+    _brokers(rows("brokers"), facts)
+    for row in rows("groups"):
+        if row["coordinator"] is not None:
+            facts.coordinators[row["group_id"]].add(row["coordinator"])
+    _quorum_events(rows("quorum_events"), facts)
+    _replicas(rows("quorum_replicas"), by_rule, facts)
+    _deliveries(rows("share_deliveries"), by_rule, facts)
+    _unheld(rows("streams_unheld"), by_rule, facts)
+    _errors(rows("api_errors"), by_rule, facts)
+    _unanswered(rows("api_latency"), by_rule, facts)
+    return facts
+
+
+def _brokers(rows: Iterable[Row], facts: Facts) -> None:
+    for row in rows:
+        facts.calls[row["broker_address"]] += row["calls"] or 0
+        facts.cluster_of[row["broker_address"]] = row["cluster_id"]
+        if row["node_id"] is not None:
+            facts.nodes[row["broker_address"]] = Node(row["cluster_id"], row["node_id"])
+
+
+def _quorum_events(rows: Iterable[Row], facts: Facts) -> None:
+    for row in rows:
+        cluster, at, node = row.get("cluster_id"), row["occurred_at"], row["node_id"]
+        if row["kind"] == "late_resignation" and node is not None:
+            facts.restarts.setdefault(Node(cluster, node), []).append(at)
+        elif row["kind"] == "elected" and row["previous_leader_id"] is not None:
+            detail, cause = row["detail"] or "", row["cause"] or "unknown"
+            how = cause
+            if cause == "lost":
+                how = "closed" if detail.startswith("connection") else "silent"
+            facts.elections.append(
+                Election(at, cluster, node, row["previous_leader_id"], row["epoch"], row["duration_ms"] or 0, how)
+            )
+    facts.elections.sort()
+    for times in facts.restarts.values():
+        times.sort()
+
+
+def _replicas(rows: Iterable[Row], by_rule: Mapping[str, list[Finding]], facts: Facts) -> None:
+    """When a replica that was behind was first seen to fetch again."""
+    watched: defaultdict[Node, list[Finding]] = defaultdict(list)
+    for rule in _BEHIND:
+        for finding in by_rule.get(rule, ()):
+            node = node_of(finding.subject)
+            if node is not None:
+                watched[node].append(finding)
+    ends = {node: sorted(finding.to_at for finding in findings) for node, findings in watched.items()}
+    fresh: dict[tuple[Node, int], int] = {}  # after how many ends it was seen, and when first
+    for row in rows if watched else ():
+        node = Node(row.get("cluster_id"), row["replica_id"])
+        if node not in ends or row["lag"] is None or max(row["fetch_age_ms"] or 0, row["lag_ms"] or 0) > _FRESH_MS:
+            continue
+        at = row["observed_at"]
+        place = (node, bisect_left(ends[node], at))
+        fresh[place] = min(fresh.get(place, at), at)
+    for node, findings in watched.items():
+        for finding in findings:
+            after = range(bisect_right(ends[node], finding.to_at), len(ends[node]) + 1)
+            seen = next((fresh[node, place] for place in after if (node, place) in fresh), None)
+            if seen is not None:
+                facts.back_at[key_of(finding)] = seen
+
+
+def _deliveries(rows: Iterable[Row], by_rule: Mapping[str, list[Finding]], facts: Facts) -> None:
+    by_subject: defaultdict[tuple[str, str], list[Finding]] = defaultdict(list)
+    for rule in _OUTCOME_RULES.values():
+        for finding in by_rule.get(rule, ()):
+            by_subject[rule, finding.subject].append(finding)
+    for row in rows if by_subject else ():
+        if row["outcome"] not in _OUTCOME_RULES:
+            continue
+        rule, group = _OUTCOME_RULES[row["outcome"]], row["group_id"]
+        at = row["outcome_at"] if row["outcome_at"] is not None else row["acquired_at"] or 0
+        for subject in (group, f"{group}/{row['member_id']}"):
+            for finding in by_subject.get((rule, subject), ()):
+                if finding.from_at <= at <= finding.to_at:
+                    named = facts.named[key_of(finding)]
+                    _count(named.clients, row["client_id"], 1)
+                    _count(named.brokers, row["broker_address"], 1)
+                    _count(named.partitions, f"{row['topic'] or row['topic_id']}-{row['partition']}", 1)
+
+
+def _unheld(rows: Iterable[Row], by_rule: Mapping[str, list[Finding]], facts: Facts) -> None:
+    """Tasks that lost their owner while the group was in trouble; a new task had none to lose."""
+    by_group: defaultdict[str, list[Finding]] = defaultdict(list)
+    for rule, findings in by_rule.items():
+        for finding in findings if rule.startswith("streams_") else ():
+            by_group[group_of(finding) or ""].append(finding)
+    troubled = {group: Intervals(_reach(finding) for finding in findings) for group, findings in by_group.items()}
+    for row in rows if troubled else ():
+        group = row["group_id"]
+        if row["cause"] != "new" and group in troubled and row["from_at"] in troubled[group]:
+            facts.unheld[group].append((row["from_at"], row["to_at"]))
+
+
+def _reach(finding: Finding) -> tuple[int, int]:
+    """When its consequences may begin."""
+    return finding.from_at - SAME_MOMENT_US, finding.to_at + AFTER_US
+
+
+def _errors(rows: Iterable[Row], by_rule: Mapping[str, list[Finding]], facts: Facts) -> None:
+    by_subject: defaultdict[tuple[str, str], list[Finding]] = defaultdict(list)
+    for rule, findings in by_rule.items():
+        for finding in findings:
+            by_subject[rule, finding.subject].append(finding)
+    outages = Intervals(_reach(finding) for rule in _OUTAGES for finding in by_rule.get(rule, ()))
+    for row in rows:
+        api, error, client = named_error(row)
+        rule, broker, calls = rule_of_error(api, error), row["broker_address"], row["calls"]
+        told = [
+            finding
+            for subject in (api, client)
+            for finding in by_subject.get((rule, subject), ())
+            if row["first_at"] <= finding.to_at and row["last_at"] >= finding.from_at
+        ]
+        for finding in told:
+            named = facts.named[key_of(finding)]
+            _count(named.errors, error, calls)
+            _count(named.clients, client, calls)
+            _count(named.brokers, broker, calls)
+        if rule == "api_passing_errors" and broker is not None and row["first_at"] in outages:
+            facts.redirects.append(Redirect(row["first_at"], broker, error, calls))
+
+
+def _unanswered(rows: Iterable[Row], by_rule: Mapping[str, list[Finding]], facts: Facts) -> None:
+    for row in rows:
+        broker, minute = row["broker_address"], row["minute_at"]
+        if row["long_poll"] or not row["unanswered"] or broker is None:
+            continue
+        told = [
+            finding
+            for finding in by_rule.get("api_unanswered", ())
+            if finding.subject == row["api"] and finding.from_at <= minute < max(finding.to_at, finding.from_at + 1)
+        ]
+        for finding in told:
+            _count(facts.named[key_of(finding)].brokers, broker, row["unanswered"])
+        if not told:
+            facts.unanswered[minute, broker] += row["unanswered"]
+
+
+def _count(counter: Counter[str], name: str | None, number: int) -> None:
+    if name is not None and (name in counter or len(counter) < _MOST_NAMES):
+        counter[name] += number

@@ -1,0 +1,26 @@
+"""The columns and rows of each mart that incidents need beside the findings, so that readers can skip the rest."""
+
+from kafkascope.health.findings.needs import Need, Where
+
+
+def _need(columns: str, where: Where | None = None) -> Need:
+    return Need(tuple(columns.split()), where)
+
+
+NEEDS: dict[str, Need] = {
+    "brokers": _need("broker_address cluster_id node_id calls"),
+    "groups": _need("group_id coordinator"),
+    "captures": _need("kind last_at"),
+    "quorum_events": _need(
+        "occurred_at kind epoch node_id cause duration_ms previous_leader_id detail cluster_id",
+        lambda column: column("kind").isin(["elected", "late_resignation"]),
+    ),
+    "quorum_replicas": _need("observed_at replica_id lag lag_ms fetch_age_ms cluster_id"),
+    "share_deliveries": _need(
+        "group_id topic topic_id partition member_id client_id acquired_at outcome outcome_at broker_address",
+        lambda column: column("outcome").isin(["lock_expired", "disconnected", "moved"]),
+    ),
+    "streams_unheld": _need("group_id from_at to_at cause"),
+    "api_errors": _need("minute_at api error_code error client_id broker_address calls first_at last_at"),
+    "api_latency": _need("minute_at api broker_address long_poll unanswered", lambda column: column("unanswered") > 0),
+}

@@ -1,0 +1,222 @@
+"""Tells incidents of nodes and of the quorum: a node that went down or froze, a leader that was lost, slow brokers."""
+
+from kafkascope.formatting import span
+from kafkascope.health.incidents.account import Account, broker, command, listed, number, quoted, times
+from kafkascope.health.incidents.facts import AFTER_US, Election, Facts
+from kafkascope.health.incidents.incident import key_of
+from kafkascope.health.incidents.stories import Story
+from kafkascope.health.incidents.subjects import LEADER_FAILED, Node, cluster_of, lost_leaders, node_of
+
+_NO_CHANGES = "In that time no topic, config or partition leader could change."
+_DOWN = "Find out why it stopped: look at its log, its supervisor, and the kernel's log ({command})."
+_FROZEN = "Look for a long garbage collection, a stalled disk or a suspended machine: its log shows a gap."
+_OOM = command("dmesg --ctime | grep -i 'killed process'")
+
+
+def leader_lost(story: Story, facts: Facts) -> Account:
+    lost = [finding for finding in story.anchors if finding.rule == "quorum_leader_lost"]
+    subject = story.anchors[0].subject
+    cluster = cluster_of(subject)
+    elections = [
+        election
+        for election in facts.elections
+        if election.cluster == cluster
+        and election.how in LEADER_FAILED
+        and any(finding.from_at <= election.at <= finding.to_at for finding in lost)
+    ]
+    if len(lost) == len(story.anchors) and len(elections) == 1 and elections[0].previous is not None:
+        return _one_leader_lost(elections[0], story, facts)
+    nodes = [node for finding in lost for node in lost_leaders(finding, facts)]
+    describe = command("kafkascope describe quorum", broker(cluster, facts, nodes))
+    longest = max(number(finding, "leaderless_ms") for finding in story.anchors)
+    ended = " when the recording ended" if len(lost) < len(story.anchors) else ""
+    who = f" ({listed(f'node {node.number}' for node in nodes)})" if nodes else ""
+    losses = sum(number(finding, "elections") for finding in lost)
+    title = f"The {_quorum(cluster, facts)} had no leader for {span(longest)}{ended}."
+    if losses:
+        lost_it = f"The {_quorum(cluster, facts)} lost its leader ×{losses:.0f}{who}"
+        title = f"{lost_it} and had none for up to {span(longest)}{ended}."
+    return Account(
+        "leader_lost",
+        "quorum",
+        subject,
+        title,
+        f"A majority of controllers was down, or they did not reach each other. {_NO_CHANGES}",
+        "likely",
+        "The controllers' logs name a leader for that time: then the recording lacks what the leader sent.",
+        f"Start the controllers that are down, and format none of them. Who leads now: {describe}.",
+    )
+
+
+def _one_leader_lost(election: Election, story: Story, facts: Facts) -> Account:
+    node = Node(election.cluster, election.previous or 0)
+    name, took = quoted(node.number), span(election.lasted_ms)
+    then = (
+        f"node {quoted(election.leader)} took over after {took}"
+        if election.leader is not None
+        else f"no leader for {took}"
+    )
+    epoch = "" if election.epoch is None else f" (epoch {election.epoch})"
+    new = "another leader" if election.leader is None else f"node {quoted(election.leader)}"
+    elected = f"The other controllers elected {new}{epoch} {took} later. {_NO_CHANGES}"
+    restart = next((at for at in facts.restarts.get(node, ()) if at >= election.at), None)
+    describe = command("kafkascope describe quorum", broker(node.cluster, facts, [node]))
+    whole = f"Whether the quorum is whole again: {describe}."
+    back = ""
+    if restart is not None:
+        gone = span((restart - story.from_at) / 1000)
+        back = (
+            f" It came back {gone} after it was last heard of and still took itself for the leader: its process had "
+            "been restarted."
+        )
+    leader = f"Node {name}, leader of the {_quorum(node.cluster, facts)},"
+    if election.how == "closed" or restart is not None:
+        return Account(
+            "node_down",
+            "replica",
+            _subject(node),
+            f"{leader} went down; {then}.",
+            f"Node {name} closed its connections without resigning, as a killed or crashed process does. "
+            f"{elected}{back}",
+            "certain" if restart is not None else "likely",
+            f"The process of node {name} has run since before that time: then the network cut its connections.",
+            f"{_DOWN.format(command=_OOM)} {whole}",
+        )
+    if election.how == "silent":
+        return Account(
+            "node_frozen",
+            "replica",
+            _subject(node),
+            f"{leader} fell silent; {then}.",
+            f"Requests to node {name} got no response while its connections stayed open. {elected}",
+            "likely",
+            f"The log of node {name} goes on without a gap in that time: then the network to it failed.",
+            f"{_FROZEN} {whole}",
+        )
+    return Account(
+        "leader_lost",
+        "replica",
+        _subject(node),
+        f"The controllers no longer heard of node {name}, leader of the {_quorum(node.cluster, facts)}; {then}.",
+        f"A voter asked for votes, though nothing in the recording shows that node {name} failed. {elected}",
+        "possible",
+        f"The log of node {name} names another reason why it ceased to lead.",
+        f"Look at node {name} and at the network between the controllers. {whole}",
+    )
+
+
+def node_behind(story: Story, facts: Facts) -> Account:
+    first = story.anchors[0]
+    node = node_of(first.subject) or Node(None, -1)
+    name = quoted(node.number)
+    age, lag_ms, lag = (
+        max(number(finding, figure) for finding in story.anchors) for figure in ("fetch_age_ms", "lag_ms", "lag")
+    )
+    back = min(
+        (facts.back_at[key_of(finding)] for finding in story.anchors if key_of(finding) in facts.back_at), default=None
+    )
+    restarted = any(story.from_at <= at <= story.to_at + AFTER_US for at in facts.restarts.get(node, ()))
+    what = "Controller" if any(finding.rule == "quorum_follower_behind" for finding in story.anchors) else "Broker"
+    what = f"{what} node {name}" + (f" of cluster {quoted(node.cluster)}" if facts.several_clusters else "")
+    describe = command("kafkascope describe quorum", broker(node.cluster, facts, [node]))
+    seen = f"How it follows now: {describe}."
+    behind = f" and fell {times(lag, 'record')} behind" if lag else ""
+    subject = first.subject
+    if not age and not lag_ms:
+        unknown = max(number(finding, "unknown_ms") for finding in story.anchors)
+        return Account(
+            "node_down",
+            "replica",
+            subject,
+            f"Node {name} is known to the quorum and had not fetched from its leader for {span(unknown)}.",
+            "The leader knows the node and never heard of it: it is down, or does not reach the leader.",
+            "likely",
+            f"The log of node {name} shows that it fetches from that leader.",
+            f"Start the node, or check that it reaches the leader: `controller.quorum.bootstrap.servers`, TLS and "
+            f"SASL of the controller listener. {seen}",
+        )
+    if age < lag_ms / 2:
+        return Account(
+            "node_slow",
+            "replica",
+            subject,
+            f"{what} trailed the metadata log by up to {span(lag_ms)}.",
+            "It fetched all the time and did not keep up: its disk or its network is slow.",
+            "likely",
+            f"The log of node {name} shows that it paused for as long.",
+            f"Look at the disk of node {name} and at its network to the leader. {seen}",
+        )
+    if restarted or (back is None and (facts.recorded_until or 0) - story.to_at > AFTER_US):
+        later = "and was restarted" if restarted else "and was not seen to come back"
+        return Account(
+            "node_down",
+            "replica",
+            subject,
+            f"{what} stopped fetching the metadata log {later}.",
+            f"It sent no fetch for {span(age)}{behind}.",
+            "certain" if restarted else "likely",
+            f"The process of node {name} has run since before that time.",
+            f"{_DOWN.format(command=_OOM)} {seen}",
+        )
+    again = (
+        "Then it fetched again where it had stopped, and nothing shows that it restarted: it had paused."
+        if back is not None
+        else "The recording does not show whether it came back."
+    )
+    return Account(
+        "node_frozen",
+        "replica",
+        subject,
+        f"{what} froze for at least {span(age)}{behind} in the metadata log."
+        if behind
+        else f"{what} froze for at least {span(age)}.",
+        f"It sent no fetch in that time, though a healthy one fetches every half second. {again}",
+        "likely" if back is not None else "possible",
+        f"The log of node {name} shows a start in that time: then its process went down. Or it goes on without a gap: "
+        "then the network failed.",
+        f"{_FROZEN} {seen}",
+    )
+
+
+def broker_slow(story: Story, facts: Facts) -> Account:
+    apis = [finding.subject.partition(" at ")[0] for finding in story.anchors]
+    addresses = {finding.subject.partition(" at ")[2] for finding in story.anchors} - {""}
+    worst = max(number(finding, "p99_ms") for finding in story.anchors)
+    several = len(set(apis)) > 1
+    address = min(addresses) if len(addresses) == 1 else None
+    node = facts.nodes.get(address) if address else None
+    named = f" (node {quoted(node.number)})" if node is not None else ""
+    where = (
+        f"Broker {quoted(address)}{named}"
+        if address
+        else f"{times(len(addresses), 'broker')}"
+        if addresses
+        else "Brokers"
+    )
+    slow = "responded" if address or addresses else "respond"
+    return Account(
+        "broker_slow",
+        "broker" if address else "api",
+        address or story.anchors[0].subject,
+        f"{where} {slow} slowly: p99 latency of {listed(apis)} up to {span(worst)}.",
+        "Calls of several kinds were slow at the same time, so it is the broker rather than one kind of work: too "
+        "much load, a slow disk or a pause."
+        if several
+        else "Calls of this kind alone were slow, so it is their own work rather than the whole broker.",
+        "likely" if several else "possible",
+        "The broker's request log shows short TotalTimeMs for that time: then the network or the clients were slow.",
+        "The broker's request log, or its TotalTimeMs metrics by request, say where the time goes: "
+        "RequestQueueTimeMs (num.io.threads), LocalTimeMs (disk), RemoteTimeMs (replicas), ResponseQueueTimeMs "
+        "(num.network.threads).",
+    )
+
+
+def _quorum(cluster: str | None, facts: Facts) -> str:
+    return f"quorum of cluster {quoted(cluster)}" if facts.several_clusters else "quorum"
+
+
+def _subject(node: Node) -> str:
+    """As findings name a replica."""
+    if node.cluster is None:
+        return f"node {node.number}"
+    return f"node {node.number} {'at' if ':' in node.cluster else 'of cluster'} {node.cluster}"

@@ -1,0 +1,61 @@
+"""Formats what an incident cost and which findings are its consequences."""
+
+from collections.abc import Mapping
+
+from kafkascope.report.summaries.findings import ShownFinding
+from kafkascope.report.summaries.incidents import ShownConsequence, ShownIncident
+from kafkascope.report.words import lasting, number
+
+# The role of a finding that shows the cause itself.
+CAUSE = "cause"
+CAUSE_WORDS = {
+    "access_denied": "access denied",
+    "application_stopped": "application stopped",
+    "broker_slow": "broker slow",
+    "client_too_old": "client too old",
+    "group_without_members": "group without members",
+    "leader_lost": "leader lost",
+    "login_refused": "login refused",
+    "member_crashed": "member crashed",
+    "member_hung": "member hung",
+    "node_down": "node down",
+    "node_frozen": "node frozen",
+    "node_slow": "node slow",
+    "ordinary_errors": "ordinary errors",
+    "poison_record": "poison record",
+    "quota_exceeded": "quota exceeded",
+    "recording_incomplete": "recording incomplete",
+}
+
+
+def impact_words(impact: Mapping[str, float]) -> list[str]:
+    """`×4 records late`, `2.1 s without a leader`: the worst first."""
+    words = []
+    for name, one, several in (
+        ("records_archived", "1 record lost", "records lost"),
+        ("records_late", "1 record late", "records late"),
+        ("calls_failed", "1 call failed", "calls failed"),
+    ):
+        if impact.get(name):
+            words.append(one if impact[name] == 1 else f"×{number(impact[name])} {several}")
+    for name, what in (
+        ("seconds_without_leader", "without a leader"),
+        ("seconds_without_owner", "of tasks without owner"),
+    ):
+        if impact.get(name):
+            words.append(f"{lasting(round(impact[name] * 1_000_000))} {what}")
+    return words
+
+
+def incident_name(place: int) -> str:
+    """Its own on the page, by its place from 1; the timeline leads there."""
+    return f"incident-{place}"
+
+
+def finding_key(part: ShownFinding | ShownConsequence) -> tuple[str, str, int | None]:
+    return part.rule, part.subject, part.from_at
+
+
+def consequences_of(incident: ShownIncident) -> list[ShownConsequence]:
+    """Without what shows the cause."""
+    return [part for part in incident.consequences if part.role != CAUSE]

@@ -1,0 +1,169 @@
+"""Renders the incidents: each with its cause, what it cost, what to do, its consequences, and its findings folded
+under it."""
+
+import re
+
+from kafkascope.markup import Child, Html, el
+from kafkascope.report.charts.figure import empty, more, tiles
+from kafkascope.report.html.icons import STATE_WORDS, badge, icon
+from kafkascope.report.incident_words import CAUSE_WORDS, consequences_of, finding_key, impact_words, incident_name
+from kafkascope.report.page.findings import finding_article
+from kafkascope.report.summaries.findings import UNKNOWN_STATE, Findings, ShownFinding
+from kafkascope.report.summaries.incidents import ShownIncident
+from kafkascope.report.words import interval, lasting, number
+
+_Key = tuple[str, str, int | None]
+_IN_BACKTICKS = re.compile(r"`([^`]*)`")
+_CONFIDENCE = {
+    "certain": "certain: the recording proves it",
+    "likely": "likely: nothing else explains it as well",
+    "possible": "possible: look for yourself",
+}
+
+
+def prose(text: str) -> list[Child]:
+    """What is in backticks is code."""
+    return [el("code", part) if at % 2 else part for at, part in enumerate(_IN_BACKTICKS.split(text))]
+
+
+def verdict(findings: Findings, about: tuple[tuple[str, str, str], ...]) -> Html:
+    """`about` are tiles beside those of the worst incident."""
+    judged = findings.verdict
+    serious = [incident for incident in findings.incidents.shown if incident.severity != "info"]
+    notes = len(findings.incidents.shown) - len(serious)
+    worst = serious[0] if serious else None
+    return el(
+        "section",
+        el("h2", "Verdict", id="verdict", class_="unseen"),
+        el(
+            "div",
+            el("p", icon(judged.state), el("strong", STATE_WORDS[judged.state]), class_="word"),
+            el("p", prose(judged.sentence), class_="sentence"),
+            el("p", "; ".join(impact_words(worst.impact)), class_="cost") if worst and worst.impact else None,
+            class_=f"verdict {judged.state}",
+        ),
+        tiles(
+            (
+                ("incidents", number(len(serious) + findings.incidents.left_out), "worst first"),
+                ("findings", number(judged.critical + judged.warning + judged.info), "under their incidents"),
+                ("notes", number(notes), "good to know"),
+                *about,
+            )
+        ),
+        aria_labelledby="verdict",
+    )
+
+
+def incidents_section(findings: Findings) -> Html:
+    by_key = {finding_key(finding): finding for finding in findings.shown}
+    shown = list(enumerate(findings.incidents.shown, 1))
+    serious = [(place, incident) for place, incident in shown if incident.severity != "info"]
+    notes = [(place, incident) for place, incident in shown if incident.severity == "info"]
+    told = {finding_key(part) for _, incident in shown for part in incident.consequences}
+    others = [finding for key, finding in by_key.items() if key not in told]
+    return el(
+        "section",
+        el("h2", "Incidents", id="incidents"),
+        [_incident(incident, place, by_key) for place, incident in serious],
+        None if serious else empty(_nothing(findings)),
+        more(findings.incidents.left_out, "incidents, in the table incidents of the lake"),
+        _notes(notes, by_key),
+        _others(others, findings.left_out),
+        aria_labelledby="incidents",
+    )
+
+
+def _nothing(findings: Findings) -> str:
+    if findings.verdict.state == UNKNOWN_STATE:
+        return findings.verdict.sentence
+    return "No rule found anything beyond its threshold that somebody has to act on."
+
+
+def _incident(incident: ShownIncident, place: int, by_key: dict[_Key, ShownFinding]) -> Html:
+    impact = impact_words(incident.impact)
+    return el(
+        "article",
+        el("h3", badge(incident.severity), " ", el("span", prose(incident.title))),
+        _facts(incident),
+        el("p", prose(incident.explanation), class_="explanation"),
+        el("p", el("b", "Cost: "), "; ".join(impact), class_="advice") if impact else None,
+        el("p", el("b", "What to do: "), prose(incident.advice), class_="advice") if incident.advice else None,
+        el("p", el("b", "What would disprove it: "), prose(incident.disproof), class_="advice"),
+        _consequences(incident, by_key),
+        _findings(incident, by_key),
+        id=incident_name(place),
+        class_=f"finding {incident.severity}",
+    )
+
+
+def _facts(incident: ShownIncident) -> Html:
+    length = None if incident.from_at is None or incident.to_at is None else incident.to_at - incident.from_at
+    return el(
+        "p",
+        el("span", "cause ", el("b", CAUSE_WORDS.get(incident.cause, incident.cause.replace("_", " ")))),
+        el(
+            "span",
+            interval(incident.from_at, incident.to_at, 1_000_000),
+            " UTC",
+            f", {lasting(length)}" if length else None,
+        ),
+        el("span", _CONFIDENCE.get(incident.confidence, incident.confidence)),
+        class_="facts",
+    )
+
+
+def _consequences(incident: ShownIncident, by_key: dict[_Key, ShownFinding]) -> Html | None:
+    lines = []
+    for part in consequences_of(incident):
+        finding = by_key.get(finding_key(part))
+        lines.append(el("li", el("b", part.role), ": ", finding.summary if finding else f"{part.rule}, {part.subject}"))
+    lines += [el("li", note) for note in incident.notes]
+    if not lines:
+        return None
+    return el("div", el("p", el("b", "What followed")), el("ul", lines), class_="followed")
+
+
+def _findings(incident: ShownIncident, by_key: dict[_Key, ShownFinding]) -> Html | None:
+    findings = [by_key[finding_key(part)] for part in incident.consequences if finding_key(part) in by_key]
+    if not findings:
+        return None
+    words = f"{number(len(findings))} finding{'' if len(findings) == 1 else 's'} with figures and evidence"
+    return el(
+        "details",
+        el("summary", words),
+        [finding_article(finding) for finding in findings],
+        more(len(incident.consequences) - len(findings), "in the table findings of the lake"),
+    )
+
+
+def _notes(notes: list[tuple[int, ShownIncident]], by_key: dict[_Key, ShownFinding]) -> Html | None:
+    if not notes:
+        return None
+    return el(
+        "section",
+        el("h3", "Notes"),
+        el("p", "What the rules found and nobody has to act on.", class_="note"),
+        [
+            el(
+                "article",
+                el("p", badge("info"), " ", prose(note.title), class_="title"),
+                el("p", prose(note.explanation), class_="note"),
+                _findings(note, by_key),
+                id=incident_name(place),
+                class_="finding info",
+            )
+            for place, note in notes
+        ],
+    )
+
+
+def _others(findings: list[ShownFinding], left_out: int) -> Html | None:
+    """Of incidents that are left out."""
+    if not findings and not left_out:
+        return None
+    return el(
+        "section",
+        el("h3", "Other findings"),
+        [finding_article(finding) for finding in findings],
+        more(left_out, "findings, in the table findings of the lake"),
+    )

@@ -1,0 +1,320 @@
+"""What belongs together is one incident, its cause first; what only happens at the same time is not."""
+
+import random
+from typing import Any
+
+import pytest
+
+from kafkascope.health.findings.diagnosis import findings_of
+from kafkascope.health.incidents.causes import CAUSES
+from kafkascope.health.incidents.diagnosis import incidents_of, verdict_of
+from kafkascope.health.incidents.incident import incident_order, key_of
+from tests.health.findings.test_diagnosis import all_cases
+from tests.health.findings_cases import CASES
+from tests.health.findings_rows import MINUTE, SECOND, T0, row
+from tests.health.incidents.told import joined, roles, told
+
+CLUSTER = "Ab-1"
+LEADER, OTHER = "10.0.0.1:9092", "10.0.0.2:9092"
+Marts = dict[str, list[dict[str, Any]]]
+
+
+def brokers() -> Marts:
+    return {
+        "brokers": [
+            row("brokers", broker_address=LEADER, cluster_id=CLUSTER, node_id=1),
+            row("brokers", broker_address=OTHER, cluster_id=CLUSTER, node_id=2),
+        ]
+    }
+
+
+def leader_killed(at: int = T0, **values: Any) -> Marts:
+    """Node 1 led, its connections closed, and node 2 led 2.1 s later."""
+    usual = {"cause": "lost", "detail": "connection to 1 closed (fin) 12 ms on", "epoch": 2, "cluster_id": CLUSTER}
+    usual |= {"occurred_at": at + 2_100_000, "previous_leader_id": 1, "duration_ms": 2100}
+    return {"quorum_events": [row("quorum_events", **{**usual, **values})]}
+
+
+def follower_behind(node: int, since: int, seconds: int, cluster: str = CLUSTER) -> Marts:
+    """It sends nothing for so long, and fetches again a second later."""
+    common = {"cluster_id": cluster, "replica_id": node}
+    others = [
+        row("quorum_replicas", cluster_id=cluster, replica_id=one, role=role, observed_at=since + seconds * SECOND)
+        for one, role in ((7, "leader"), (8, "follower"), (9, "follower"))
+    ]
+    behind = row("quorum_replicas", observed_at=since + seconds * SECOND, fetch_age_ms=seconds * 1000, lag=15, **common)
+    back = row("quorum_replicas", observed_at=since + (seconds + 1) * SECOND, fetch_age_ms=100, **common)
+    return {"quorum_replicas": [*others, behind, back]}
+
+
+def failing(api: str, error: str, calls: int, broker: str = LEADER, at: int = T0, client: str = "c1") -> Marts:
+    times = {"first_at": at + SECOND, "last_at": at + 2 * SECOND, "minute_at": at // MINUTE * MINUTE}
+    errors = row("api_errors", api=api, error=error, calls=calls, broker_address=broker, client_id=client, **times)
+    return {
+        "api_errors": [errors],
+        "api_latency": [row("api_latency", api=api, calls=2 * calls, broker_address=broker)],
+    }
+
+
+def slow(api: str, broker: str, p99_ms: int = 7_000) -> Marts:
+    return {
+        "api_latency": [row("api_latency", api=api, broker_address=broker, p99_us=p99_ms * 1000, max_us=p99_ms * 1000)]
+    }
+
+
+def held(member: str, outcome: str, **values: Any) -> Marts:
+    given = {"member_id": member, "client_id": member, "outcome": outcome, "outcome_at": T0 + 30 * SECOND, **values}
+    return {"share_deliveries": [row("share_deliveries", last_offset=3, broker_address=LEADER, **given)]}
+
+
+def archived() -> Marts:
+    record = {"first_offset": 42, "last_offset": 42, "delivery_count": 5}
+    return {"share_deliveries": [row("share_deliveries", outcome="released", archived=True, **record)]}
+
+
+def test_every_finding_is_in_exactly_one_incident() -> None:
+    findings, incidents = told(all_cases())
+    parts = [part.key for incident in incidents for part in incident.consequences]
+    assert sorted(parts) == sorted(map(key_of, findings))
+    assert len(set(parts)) == len(parts)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_incidents_do_not_depend_on_the_order_of_rows_or_findings(seed: int) -> None:
+    marts = all_cases()
+    findings, expected = told(marts)
+    for rows in marts.values():
+        random.Random(seed).shuffle(rows)
+    random.Random(seed).shuffle(findings)
+    assert incidents_of(findings, marts) == expected == sorted(expected, key=incident_order)
+
+
+def test_a_killed_leader_is_one_incident_with_what_followed() -> None:
+    _, (first, *others) = told(
+        joined(
+            brokers(),
+            leader_killed(),
+            {"quorum_events": [row("quorum_events", kind="late_resignation", node_id=1, cluster_id=CLUSTER)
+                               | {"occurred_at": T0 + 5 * SECOND}]},
+            failing("Metadata", "NOT_CONTROLLER", 30, OTHER),
+            failing("Produce", "NOT_LEADER_OR_FOLLOWER", 7, OTHER),
+            slow("Fetch", LEADER),
+        )
+    )  # fmt: skip
+    assert others == []
+    assert (first.cause, first.subject, first.confidence) == ("node_down", f"node 1 of cluster {CLUSTER}", "certain")
+    assert first.title == "Node `1`, leader of the quorum, went down; node `2` took over after 2.1 s."
+    assert roles(first) == [
+        ("cause", "quorum_leader_lost"),
+        ("redirected calls", "api_passing_errors"),
+        ("slow calls", "api_slow"),
+    ]
+    # What is below the threshold of its rule counts too, from the moment on at which the leader was lost.
+    assert first.impact == {"calls_failed": 37, "seconds_without_leader": 2.1}
+    redirected = "×30 NOT_CONTROLLER, ×7 NOT_LEADER_OR_FOLLOWER"
+    assert first.notes == (f"Clients were redirected meanwhile, as the protocol has it: {redirected}.",)
+    assert f"kafkascope describe quorum {OTHER}" in first.advice
+
+
+def test_a_leader_that_falls_silent_froze() -> None:
+    _, (first,) = told(leader_killed(detail="fetch unanswered by 1 for 2100 ms"))
+    assert (first.cause, first.confidence) == ("node_frozen", "likely")
+    _, (first,) = told(leader_killed(cause="timeout", detail=None))
+    assert (first.cause, first.confidence) == ("leader_lost", "possible")
+
+
+def test_a_frozen_follower_and_a_killed_leader_are_two_incidents_and_the_worse_leads() -> None:
+    findings, (first, second) = told(joined(follower_behind(2, T0 - 20 * SECOND, 5), leader_killed()))
+    assert [finding.rule for finding in findings] == ["quorum_follower_behind", "quorum_leader_lost"]
+    assert (first.cause, second.cause) == ("node_down", "node_frozen")
+    assert second.title == "Controller node `2` froze for at least 5 s and fell ×15 records behind in the metadata log."
+    assert second.confidence == "likely" and "fetched again" in second.explanation
+
+
+def test_slow_calls_at_a_frozen_node_are_its_consequence_and_those_at_others_are_not() -> None:
+    frozen = joined(brokers(), follower_behind(1, T0 + 10 * SECOND, 10))
+    slow_there = joined(slow("Produce", LEADER), slow("Fetch", LEADER), slow("Produce", OTHER))
+    _, incidents = told(joined(frozen, slow_there))
+    by_cause = {incident.cause: incident for incident in incidents}
+    assert roles(by_cause["node_frozen"])[1:] == [("slow calls", "api_slow")] * 2
+    assert (by_cause["broker_slow"].subject, len(incidents)) == (OTHER, 2)
+
+
+def test_a_replica_that_falls_behind_while_nobody_leads_is_a_consequence() -> None:
+    _, (first,) = told(joined(leader_killed(duration_ms=4000), follower_behind(3, T0 - SECOND + 100_000, 3)))
+    assert first.cause == "node_down"
+    assert ("replica behind", "quorum_follower_behind") in roles(first)
+
+
+def test_clusters_stay_apart() -> None:
+    _, incidents = told(joined(leader_killed(), follower_behind(1, T0 + SECOND, 5, "Ab-2")))
+    assert sorted(incident.subject for incident in incidents) == [
+        f"node 1 of cluster {CLUSTER}",
+        "node 1 of cluster Ab-2",
+    ]
+
+
+def test_what_begins_later_is_another_incident() -> None:
+    near, far = (joined(leader_killed(), follower_behind(1, T0 + wait, 5)) for wait in (30 * SECOND, 10 * MINUTE))
+    assert (len(told(near)[1]), len(told(far)[1])) == (1, 2)
+
+
+def test_errors_of_another_kind_are_no_consequence_of_an_outage() -> None:
+    _, incidents = told(joined(brokers(), leader_killed(), failing("Produce", "TOPIC_AUTHORIZATION_FAILED", 40)))
+    assert {incident.cause for incident in incidents} == {"node_down", "access_denied"}
+
+
+def test_a_hung_member_and_a_poison_record_of_one_group_are_two_incidents() -> None:
+    near_limit = {"share_group_health": [row("share_group_health", near_limit=2)]}
+    refused = failing("ShareAcknowledge", "INVALID_RECORD_STATE", 3, client="hung")
+    _, (first, second) = told(joined(held("hung", "lock_expired"), archived(), near_limit, refused))
+    assert (first.cause, first.impact) == ("poison_record", {"records_archived": 1})
+    assert ("records near the delivery limit", "share_near_limit") in roles(first)
+    assert "--topic orders --partition 0 --offset 42 " in first.advice
+    assert (second.cause, second.impact) == ("member_hung", {"records_late": 4, "calls_failed": 3})
+    assert ("acknowledgements refused", "share_refused_acknowledgements") in roles(second)
+    assert second.title == "Member `hung` of share group `g` kept ×4 records past the lock of 30 s."
+    # It acknowledged later, so it was alive.
+    assert second.confidence == "certain"
+
+
+def test_members_that_lose_their_broker_have_not_crashed() -> None:
+    died = joined(brokers(), leader_killed(), held("m1", "disconnected", outcome_at=T0 + SECOND))
+    _, (first,) = told(died)
+    assert (first.cause, first.impact["records_late"]) == ("node_down", 4)
+    assert ("redelivered records", "share_member_disconnected") in roles(first)
+    _, (alone,) = told(held("m1", "disconnected"))
+    assert (alone.cause, alone.title) == (
+        "member_crashed",
+        "Member `m1` of share group `g` disappeared with ×4 records in hand.",
+    )
+
+
+def test_a_lost_member_is_the_cause_of_the_tasks_without_owner() -> None:
+    pause = {"released_at": T0, "taken_at": T0 + 45 * SECOND, "pause_ms": 45_000, "cause": "lost"}
+    unheld = {"from_at": T0, "to_at": T0 + 45 * SECOND, "cause": "lost"}
+    _, (first,) = told(
+        {
+            "streams_lost_members": [row("streams_lost_members", active_tasks=1, how="closed")],
+            "streams_moves": [row("streams_moves", **pause)],
+            "streams_unheld": [row("streams_unheld", **unheld)],
+        }
+    )
+    assert (first.cause, first.confidence, first.impact) == ("member_crashed", "certain", {"seconds_without_owner": 45})
+    assert first.title == (
+        "Member `c1` of streams group `s` disappeared without leaving the group;"
+        " its 1 task had no owner for up to 45 s."
+    )
+    assert roles(first) == [("cause", "streams_member_lost"), ("tasks without owner", "streams_long_pause")]
+
+
+def test_slow_calls_of_several_kinds_at_one_broker_are_one_incident() -> None:
+    _, incidents = told(joined(brokers(), slow("Produce", LEADER), slow("Metadata", LEADER), slow("Fetch", OTHER)))
+    by_subject = {incident.subject: incident for incident in incidents}
+    assert set(by_subject) == {LEADER, OTHER}
+    assert len(by_subject[LEADER].consequences) == 2
+    assert (by_subject[LEADER].confidence, by_subject[OTHER].confidence) == ("likely", "possible")
+    assert by_subject[LEADER].title == (
+        f"Broker `{LEADER}` (node `1`) responded slowly: p99 latency of `Metadata` and `Produce` up to 7 s."
+    )
+
+
+def test_a_refused_login_is_called_that() -> None:
+    _, (first,) = told(failing("SaslAuthenticate", "SASL_AUTHENTICATION_FAILED", 12))
+    assert first.title == "The login of client `c1` was refused: ×12 SASL_AUTHENTICATION_FAILED."
+
+
+def test_what_tools_are_answered_is_a_note() -> None:
+    findings, (note,) = told(failing("ConsumerGroupDescribe", "GROUP_ID_NOT_FOUND", 8))
+    assert [finding.severity for finding in findings] == ["warning"]
+    assert (note.cause, note.severity) == ("ordinary_errors", "info")
+    assert verdict_of([note]).sentence == "No incident, 1 note."
+    # With an error of another kind it is none.
+    _, (other,) = told(
+        joined(
+            failing("ConsumerGroupDescribe", "GROUP_ID_NOT_FOUND", 8),
+            failing("ConsumerGroupDescribe", "UNKNOWN_SERVER_ERROR", 1),
+        )
+    )
+    assert other.severity == "warning"
+
+
+def test_clients_too_old_are_one_incident_for_all() -> None:
+    versions = {"in_newest_release": False, "last_release": "3.9"}
+    rows = [row("client_versions", client_software=f"lib {one}", **versions) for one in range(3)]
+    _, (first,) = told({"client_versions": rows})
+    assert first.title == (
+        "×3 clients use API versions that the newest release no longer serves: `lib 0`, `lib 1` and `lib 2`."
+    )
+
+
+def test_the_verdict_is_the_worst_by_what_it_cost_and_not_the_earliest() -> None:
+    _, incidents = told(joined(slow("Produce", LEADER), held("m1", "lock_expired", acquired_at=T0 + 20 * SECOND)))
+    verdict = verdict_of(reversed(incidents))
+    assert verdict.state == "attention"
+    assert verdict.sentence == "Member `m1` of share group `g` kept ×4 records past the lock of 30 s. 1 more incident."
+    assert verdict_of([]).sentence == "No incident."
+
+
+def test_without_marts_the_incidents_are_told_by_the_findings_alone() -> None:
+    marts = joined(brokers(), leader_killed(), held("hung", "lock_expired"), archived())
+    findings = list(findings_of(marts, {}))
+    assert [incident.cause for incident in incidents_of(findings, {})] == [
+        "leader_lost",
+        "poison_record",
+        "member_hung",
+    ]
+
+
+def test_names_of_causes_and_roles_are_their_own() -> None:
+    assert len({cause.name for cause in CAUSES}) == len(CAUSES)
+    for cause in CAUSES:
+        explained = [rule for join in cause.joins for rule in join.rules if join.after_us != 0]
+        assert len(explained) == len(set(explained)), cause.name
+
+
+@pytest.mark.parametrize("rule", CASES)
+def test_every_sentence_parses(rule: str) -> None:
+    """Names in pairs of backticks, one sentence as the title, and nothing is left empty."""
+    _, incidents = told(CASES[rule][0])
+    for incident in incidents:
+        texts = (incident.title, incident.explanation, incident.disproof, incident.advice)
+        assert all(texts) and all(text.count("`") % 2 == 0 and "  " not in text for text in texts)
+        assert incident.title.endswith(".") and "×1 " not in incident.title
+        assert "{" not in "".join(texts) and "None" not in "".join(texts)
+
+
+def test_two_losses_in_a_row_are_one_incident_of_the_quorum() -> None:
+    again = leader_killed(T0 + 20 * SECOND, previous_leader_id=2, node_id=3, epoch=3, detail="fetch unanswered by 2")
+    _, (first,) = told(joined(leader_killed(), again))
+    assert (first.cause, first.subject) == ("leader_lost", f"quorum of cluster {CLUSTER}")
+    assert first.title == "The quorum lost its leader ×2 (`node 1` and `node 2`) and had none for up to 2.1 s."
+    assert first.impact == {"seconds_without_leader": 4.2}
+
+
+def test_a_replica_that_never_came_back_went_down_and_one_that_trails_is_slow() -> None:
+    gone = follower_behind(2, T0, 5)
+    gone["quorum_replicas"] = gone["quorum_replicas"][:-1]
+    recorded = {"captures": [row("captures", last_at=T0 + 10 * MINUTE)]}
+    _, (first,) = told(joined(gone, recorded))
+    assert first.title == "Controller node `2` stopped fetching the metadata log and was not seen to come back."
+    slowly = row("quorum_replicas", replica_id=2, fetch_age_ms=400, lag_ms=5_000, lag=30, cluster_id=CLUSTER)
+    leading = row("quorum_replicas", replica_id=1, role="leader", cluster_id=CLUSTER)
+    third = row("quorum_replicas", replica_id=3, cluster_id=CLUSTER)
+    _, (second,) = told({"quorum_replicas": [slowly, leading, third]})
+    assert (second.cause, second.title) == ("node_slow", "Controller node `2` trailed the metadata log by up to 5 s.")
+
+
+def test_many_archived_records_are_one_sentence() -> None:
+    range_ = {"first_offset": 42, "last_offset": 44, "delivery_count": 5, "outcome": "lock_expired", "archived": True}
+    _, incidents = told({"share_deliveries": [row("share_deliveries", **range_)]})
+    poison = next(incident for incident in incidents if incident.cause == "poison_record")
+    assert poison.title == (
+        "Offsets `42-44` of `orders-0` were archived after ×5 deliveries: no member of share group `g` processed them."
+    )
+    assert "--offset 42 " in poison.advice and poison.confidence == "likely"
+
+
+def test_backticks_in_a_name_do_not_break_the_sentence() -> None:
+    _, (first,) = told(held("a`b", "lock_expired"))
+    assert first.title.startswith("Member `a'b` of ")

@@ -1,0 +1,119 @@
+"""The incidents of the recorded lakes: each has its true cause, as the programs logged it, and docs/findings.md prints
+them as they come out."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kafkascope.lake.home import open_lake
+from kafkascope.lake.read.visible_rows import dataset
+from tests.captures import truth
+from tests.pipeline.mart_lakes import PACKETS, incidents
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PAGE = Path(__file__).parents[2] / "docs" / "findings.md"
+SECOND_US = 1_000_000
+Row = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def rows(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> list[Row]:
+    return rows_of(incidents(spark, tmp_path_factory, PACKETS))
+
+
+def rows_of(lake: str) -> list[Row]:
+    """With JSON read and times as whole microseconds."""
+    made = []
+    for row in dataset(open_lake(lake), "incidents").to_table().to_pylist():
+        times = {name: round(row[name].timestamp() * SECOND_US) for name in ("from_at", "to_at")}
+        parsed = {name: json.loads(row[name]) for name in ("impact", "consequences")}
+        made.append(row | times | parsed)
+    return made
+
+
+def serious(rows: list[Row]) -> list[Row]:
+    return [row for row in rows if row["severity"] != "info"]
+
+
+def by_cause(rows: list[Row]) -> dict[tuple[str, str], Row]:
+    """Cause, and what the subject begins or ends with that programs know."""
+    return {(row["cause"], _short(row)): row for row in serious(rows)}
+
+
+def _short(row: Row) -> str:
+    if row["subject_kind"] == "replica":
+        return str(row["subject"]).partition(" of cluster ")[0]
+    return str(row["title"]).split("`")[1]
+
+
+def at(name: str, event: str, **told: Any) -> int:
+    lines = truth(name)
+    return int(next(one["at"] for one in lines if one["event"] == event and told.items() <= one.items()))
+
+
+def test_the_causes_are_those_of_the_recipes(rows: list[Row]) -> None:
+    lines = truth("quorum")
+    frozen, killed = (next(one["node"] for one in lines if one["event"] == event) for event in ("frozen", "killed"))
+    assert set(by_cause(rows)) == {
+        ("node_down", f"node {killed}"),
+        ("node_frozen", f"node {frozen}"),
+        ("poison_record", "3"),
+        ("member_hung", "hung"),
+        ("member_crashed", "doomed"),
+        ("member_crashed", "second-StreamThread-1-consumer"),
+    }
+
+
+def test_incidents_begin_when_the_deed_was_done(rows: list[Row]) -> None:
+    told = by_cause(rows)
+    killed, frozen = ("node_down", "node 2"), ("node_frozen", "node 1")
+    deeds = {
+        killed: at("quorum", "killed"),
+        frozen: at("quorum", "frozen"),
+        ("member_hung", "hung"): at("share", "hanging"),
+        ("member_crashed", "second-StreamThread-1-consumer"): at("streams", "halted", who="second"),
+    }
+    for key, deed in deeds.items():
+        assert abs(told[key]["from_at"] - deed) < SECOND_US, key
+    assert told[killed]["confidence"] == "certain" and "had been restarted" in told[killed]["explanation"]
+    assert told[frozen]["confidence"] == "likely"
+
+
+def test_impact_is_what_the_programs_logged(rows: list[Row]) -> None:
+    told = by_cause(rows)
+    leads = [one["at"] for one in truth("quorum") if one["event"] == "raft" and one["role"] == "Leader"]
+    without = (leads[1] - at("quorum", "killed")) / SECOND_US
+    assert told["node_down", "node 2"]["impact"]["seconds_without_leader"] == pytest.approx(without, abs=0.5)
+    assert told["poison_record", "3"]["impact"] == {"records_archived": 1}
+    refused = sum(one["event"] == "committed" and one["who"] == "hung" and bool(one["error"]) for one in truth("share"))
+    assert told["member_hung", "hung"]["impact"] == {"records_late": 4, "calls_failed": refused}
+
+
+def test_every_finding_is_in_exactly_one_incident(
+    rows: list[Row], spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    lake = open_lake(incidents(spark, tmp_path_factory, PACKETS))
+    findings = [(row["rule"], row["subject"]) for row in dataset(lake, "findings").to_table().to_pylist()]
+    parts = [(part["rule"], part["subject"]) for row in rows for part in row["consequences"]]
+    assert sorted(parts) == sorted(findings)
+
+
+def test_page_prints_them_as_they_come_out(rows: list[Row]) -> None:
+    printed = PAGE.read_text(encoding="utf-8").partition("<!-- recorded -->\n")[2]
+    assert printed.partition("<!-- end of recorded -->")[0] == rendered(rows)
+
+
+def rendered(rows: list[Row]) -> str:
+    return "\n".join(paragraph for row in serious(rows) for paragraph in _paragraphs(row))
+
+
+def _paragraphs(row: Row) -> Iterator[str]:
+    yield f"**{row['title']}**\n"
+    yield f"{row['explanation']}\n"
+    yield f"*{row['cause']}, {row['confidence']}.* {row['advice']}\n"
+    yield f"*What would disprove it:* {row['disproof']}\n"
