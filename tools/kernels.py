@@ -54,11 +54,11 @@ def _split() -> None:
     from kafkascope.capture.base.flow import Connection, Endpoints, PieceKind, Pieces
     from kafkascope.capture.frames.framing import Framer
 
-    none = np.zeros(1, np.int64)
-    kind, stream = np.full(1, PieceKind.OPEN, np.uint8), np.zeros(1, np.int32)
     ends = Endpoints(bytes(16), 0, bytes(16), 1)
     connection = Connection(0, 0, ends, 0, 0, (0, 0), opened=True)
-    pieces = Pieces(np.zeros(1, np.uint8), kind, stream, *(none.copy() for _ in range(5)))
+    offset, start, length, time_ns, packet = (np.zeros(1, np.int64) for _ in range(5))
+    kind, stream = np.full(1, PieceKind.OPEN, np.uint8), np.zeros(1, np.int32)
+    pieces = Pieces(np.zeros(1, np.uint8), kind, stream, offset, start, length, time_ns, packet)
     Framer([connection]).feed(pieces)
 
 
