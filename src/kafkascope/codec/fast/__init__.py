@@ -1,1 +1,1 @@
-"""Generates a decoder and an encoder per layout for well-formed messages."""
+"""Decodes well-formed messages in C, and generates an encoder per layout for complete values."""
