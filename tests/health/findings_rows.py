@@ -3,7 +3,7 @@
 from typing import Any
 
 from kafkascope.health.findings.needs import NEEDS
-from kafkascope.health.incidents.needs import NEEDS as INCIDENT_NEEDS
+from kafkascope.health.incidents.needs import INCIDENT_NEEDS
 
 SECOND = 1_000_000
 MINUTE = 60 * SECOND

@@ -2,7 +2,7 @@
 
 import re
 
-from kafkascope.explorer.facts.search_entries import KINDS, SearchEntry, entries
+from kafkascope.explorer.facts.search_entries import ENTRY_KINDS, SearchEntry, entries
 
 MOST_RESULTS = 24
 # Kinds whose names people mistype.
@@ -50,7 +50,7 @@ def _ranked(words: list[str]) -> list[SearchEntry]:
     for order, entry in enumerate(entries()):
         rank = _rank(entry, words)
         if rank is not None:
-            ranked.append(((rank, KINDS.index(entry.kind), _depth(entry), order), entry))
+            ranked.append(((rank, ENTRY_KINDS.index(entry.kind), _depth(entry), order), entry))
     ranked.sort(key=lambda item: item[0])
     return [entry for _, entry in ranked]
 
@@ -102,7 +102,7 @@ def _near(word: str) -> list[SearchEntry]:
         if entry.kind in _NAMED:
             distance = _distance(word, entry.text.lower(), most)
             if distance <= most:
-                near.append(((distance, KINDS.index(entry.kind), order), entry))
+                near.append(((distance, ENTRY_KINDS.index(entry.kind), order), entry))
     near.sort(key=lambda item: item[0])
     return [entry for _, entry in near]
 

@@ -5,13 +5,13 @@ from importlib.resources import files
 from typing import Any
 
 from kafkascope.explorer.facts.field_places import places_in
-from kafkascope.explorer.facts.search_entries import KINDS, entries, page_kind
+from kafkascope.explorer.facts.search_entries import ENTRY_KINDS, entries, page_kind
 from kafkascope.schema.catalog import index, message
 from kafkascope.schema.model import Message
 
 
 def index_script() -> str:
-    packed: dict[str, list[Any]] = {kind: [] for kind in KINDS if kind != "field"}
+    packed: dict[str, list[Any]] = {kind: [] for kind in ENTRY_KINDS if kind != "field"}
     for entry in entries():
         if entry.kind == "page":
             packed["page"].append([entry.text, entry.about, entry.address, *entry.also])

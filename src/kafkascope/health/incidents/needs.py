@@ -7,7 +7,7 @@ def _need(columns: str, where: Where | None = None) -> Need:
     return Need(tuple(columns.split()), where)
 
 
-NEEDS: dict[str, Need] = {
+INCIDENT_NEEDS: dict[str, Need] = {
     "brokers": _need("broker_address cluster_id node_id calls"),
     "groups": _need("group_id coordinator"),
     "captures": _need("kind last_at"),

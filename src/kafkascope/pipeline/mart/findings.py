@@ -13,7 +13,7 @@ from kafkascope.health.findings.diagnosis import Finding, findings_of
 from kafkascope.health.findings.needs import Need, needs_of
 from kafkascope.health.incidents.diagnosis import incidents_of
 from kafkascope.health.incidents.incident import Incident
-from kafkascope.health.incidents.needs import NEEDS
+from kafkascope.health.incidents.needs import INCIDENT_NEEDS
 from kafkascope.lake.home import Lake
 from kafkascope.lake.marts import MARTS
 from kafkascope.lake.read.visible_rows import dataset
@@ -33,7 +33,7 @@ def write_findings(lake: Lake, thresholds: Mapping[str, float], prefix: str) -> 
 
 def write_incidents(lake: Lake, findings: list[Finding], prefix: str) -> int:
     """How many there are."""
-    incidents = incidents_of(findings, _marts(lake, NEEDS))
+    incidents = incidents_of(findings, _marts(lake, INCIDENT_NEEDS))
     _replace(lake, "incidents", [incident_row(incident) for incident in incidents], prefix)
     return len(incidents)
 
