@@ -37,7 +37,7 @@ def test_every_view_is_shown_and_printed_as_json(view: str, where: str, capsys: 
     assert shown.out.strip() and shown.err == ""
     assert main([*command, "--json"]) == 0
     seen = json.loads(capsys.readouterr().out)
-    assert seen.pop("observed_at").endswith("+00:00") and seen
+    assert seen.pop("observed_at").endswith("Z") and seen
 
 
 def test_cluster_names_the_true_controller(quorum_cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> None:
