@@ -9,8 +9,6 @@ from typing import Any
 SOURCE = Path(__file__).parents[1] / "src" / "kafkascope"
 # Modules of one kind each define these, and are read as `module.NAME`.
 INTERFACES = {"KIND", "READ", "RULES", "SIGHTINGS", "STATEMENT", "TABLES"}
-# Each of these is used within its module alone.
-USED_WITHIN = {"EXCHANGE_ID", "KEY", "MOST_BYTES", "TEXT", "UNSUPPORTED_VERSION"}
 
 
 def value_of(node: ast.expr) -> Any:
@@ -52,6 +50,6 @@ def test_public_constants_of_one_name_have_one_value() -> None:
     different = {
         name: [module for module, _ in places]
         for name, places in values.items()
-        if name not in INTERFACES | USED_WITHIN and any(value != places[0][1] for _, value in places)
+        if name not in INTERFACES and any(value != places[0][1] for _, value in places)
     }
     assert different == {}

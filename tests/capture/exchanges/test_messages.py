@@ -47,7 +47,7 @@ def decoded(recorded: bytes, **settings: Any) -> Rows:
     return rows_of([*tables, *waiting.finish()])
 
 
-@pytest.mark.parametrize("cap", ["ENOUGH_ROWS", "ENOUGH_BYTES", "MOST_BYTES", "MOST_SHARED_BYTES"])
+@pytest.mark.parametrize("cap", ["ENOUGH_ROWS", "ENOUGH_BYTES", "_MOST_BYTES", "MOST_SHARED_BYTES"])
 def test_whatever_makes_them_go_the_rows_are_the_same(cap: str, monkeypatch: pytest.MonkeyPatch) -> None:
     recorded = capture("share")
     expected = decoded(recorded)
@@ -62,7 +62,7 @@ def test_whatever_makes_them_go_the_rows_are_the_same(cap: str, monkeypatch: pyt
 
 
 def test_the_largest_goes_first_when_there_is_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(messages, "MOST_BYTES", 50_000)
+    monkeypatch.setattr(messages, "_MOST_BYTES", 50_000)
     waiting = Messages()
     (batch,) = batches(large=60_000)
     assert [table.name for table in waiting.add(batch)] == ["ProduceRequest"]

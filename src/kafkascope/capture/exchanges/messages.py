@@ -25,11 +25,11 @@ from kafkascope.limits import MAX_BODY_BYTES, MAX_CAREFUL_FRAME_BYTES
 # The kernel wants many frames at once; memory wants them not to pile up.
 ENOUGH_ROWS = 5_000
 ENOUGH_BYTES = 8 << 20
-MOST_BYTES = 16 << 20
+_MOST_BYTES = 16 << 20
 # Keys that wait share memory with others; what they hold of these is no more than this.
 MOST_SHARED_BYTES = 8 << 20
 
-KEY = "exchange_id"
+_KEY = "exchange_id"
 VERSION_COLUMN = "api_version"
 # Message, version, and whether the recording tells the sizes of record data and no more of it.
 _Key = tuple[str, int, bool]
@@ -47,7 +47,7 @@ class MessageTable:
 class Messages:
     """`keys` are columns of `exchanges` that every body is to carry; `contents` asks for the records too."""
 
-    def __init__(self, keys: Sequence[str] = (KEY,), *, contents: bool = False) -> None:
+    def __init__(self, keys: Sequence[str] = (_KEY,), *, contents: bool = False) -> None:
         self._keys = list(keys)
         self._contents = contents
         self._groups: dict[_Key, Group] = {}
@@ -68,7 +68,7 @@ class Messages:
             group = self._groups[key]
             if group.rows >= ENOUGH_ROWS or group.size >= ENOUGH_BYTES:
                 yield self._give(key)
-        while self._size >= MOST_BYTES:
+        while self._size >= _MOST_BYTES:
             yield self._give(max(self._groups, key=lambda key: self._groups[key].size))
         if self._shared_bytes >= MOST_SHARED_BYTES:
             for group in self._groups.values():

@@ -26,7 +26,7 @@ MOST_KEYS, MOST_VERSIONS = 256, 64
 MOST_CLIENT_ID = 1_024
 CONTROLLED_SHUTDOWN = 7
 API_VERSIONS = 18
-UNSUPPORTED_VERSION = (35).to_bytes(2, "big")
+_UNSUPPORTED_VERSION = (35).to_bytes(2, "big")
 # librdkafka 0.9 to 1.3 sends one after the empty body of ApiVersions v0.
 EMPTY_ARRAY = bytes(4)
 # Length, key, version, correlation id and the client id's length; length and correlation id.
@@ -121,13 +121,13 @@ def grade_response(buffer: Buffer, at: int, requests: Mapping[int, tuple[int, in
     careful = False
     api_key, version = request
     raw = bytes(buffer[at:end])
-    if api_key == API_VERSIONS and not is_known(api_key, version) and raw[8:10] == UNSUPPORTED_VERSION:
+    if api_key == API_VERSIONS and not is_known(api_key, version) and raw[8:10] == _UNSUPPORTED_VERSION:
         # A client of a later Kafka: the broker responds in version 0.
         version = 0
     if is_known(api_key, version):
         quick = _quick(api_key, version, True)
         # A broker that doesn't know the version responds in another one.
-        if (api_key != API_VERSIONS or raw[8:10] != UNSUPPORTED_VERSION) and _is_plain(raw, 8, quick):
+        if (api_key != API_VERSIONS or raw[8:10] != _UNSUPPORTED_VERSION) and _is_plain(raw, 8, quick):
             grade = Grade.STRONG
         else:
             careful = True

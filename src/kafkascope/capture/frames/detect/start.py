@@ -71,7 +71,7 @@ IS_KAFKA, IS_TLS = 1, 2
 UNKNOWN, HINTED = -1, 2
 
 # The longest frame that is judged here, and the most pieces: first frames are short.
-MOST_BYTES = 65_536
+_MOST_BYTES = 65_536
 MOST_PIECES = 64
 
 
@@ -111,7 +111,7 @@ def make_scanning(programs: ScanPrograms) -> Scanning:
         np.zeros(len(Fact), np.int64),
         np.zeros(len(Fact), np.uint8),
         np.zeros((0, 4), np.int64),
-        np.empty(MOST_BYTES, np.uint8),
+        np.empty(_MOST_BYTES, np.uint8),
         make_stack(),
         np.zeros(2, np.int64),
     )
@@ -256,7 +256,7 @@ def judge_start(s: Scanning, p: Any, first: Any, links: Any, hinted: bool) -> Nu
         start = first[Opening.AT]
         data, at = stream_bytes(p, first, links, client, start, start + 4, scratch)
         length = np.int64(read_i32(data, at))
-        if not SMALLEST_REQUEST + 2 <= length <= MOST_BYTES:
+        if not SMALLEST_REQUEST + 2 <= length <= _MOST_BYTES:
             return StartVerdict.UNSURE
         end = start + 4 + length
         if first[Opening.HAVE + client] < end:
@@ -282,7 +282,7 @@ def judge_start(s: Scanning, p: Any, first: Any, links: Any, hinted: bool) -> Nu
         return StartVerdict.KAFKA
     if other < 4:
         return StartVerdict.WAIT
-    if not SMALLEST_RESPONSE <= length <= MOST_BYTES:
+    if not SMALLEST_RESPONSE <= length <= _MOST_BYTES:
         return StartVerdict.UNSURE
     if other < 4 + length:
         return StartVerdict.WAIT
