@@ -254,7 +254,8 @@
     document.querySelectorAll("[data-linked]").forEach(linking);
     document.querySelectorAll("[data-drop]").forEach(dropping);
     document.querySelectorAll("input[list]").forEach(naming);
-    document.querySelectorAll("main section[id] > h2, main section[id] > h3, .tree [id] > .field").forEach(marking);
+    // After the first paint: nobody points at a heading before.
+    setTimeout(() => document.querySelectorAll("main section[id] > h2, main section[id] > h3, .tree [id] > .field").forEach(marking), 100);
     const inputs = [...document.querySelectorAll("form.seek")].map(searching);
     document.addEventListener("keydown", (event) => {
       const typing = event.target.closest("input, textarea, select, [contenteditable]");
