@@ -127,10 +127,18 @@ _REDELIVERED = (
 CAUSES = (
     Cause(
         "recording_incomplete",
-        "The recording lacks much of what happened: it was lost, encrypted or unreadable.",
-        ("recording_lost", "recording_tls", "recording_unreadable"),
+        "The recording lacks packets: responses and ends of deliveries are missing that were there.",
+        ("recording_lost",),
         ("recording",),
         (Join("calls without a response", ("api_unanswered",), ()),),
+        _is_serious,
+    ),
+    Cause(
+        "recording_unread",
+        "Much of the recording is encrypted or unreadable.",
+        ("recording_tls", "recording_unreadable"),
+        ("recording",),
+        (),
         _is_serious,
     ),
     Cause(
