@@ -20,19 +20,28 @@ CAPTURE = Path(__file__).parents[1] / "captures" / "share" / "capture.pcap.xz"
 HEADERS = """
 import kafkascope
 from kafkascope.capture.base.flow import Frames
-from kafkascope.capture.frames.headers import API_KEY, CORRELATION, VERSION, read_headers, _make_rows
+from kafkascope.capture.frames.headers import Frame, read_headers, _make_rows
 
 request = bytes.fromhex("004e 0002 00000007 0003 617070 00")
 rows, _ = read_headers(Frames.whole([request] * 2, [(0, 0, 0, 0, 0), (0, 0, 15, 0, 1)]))
 stats = _make_rows.stats
-print(kafkascope.__version__, sum(stats.cache_hits.values()), *rows[:, [API_KEY, VERSION, CORRELATION]].tolist())
+COLUMNS = [Frame.API_KEY, Frame.VERSION, Frame.CORRELATION]
+print(kafkascope.__version__, sum(stats.cache_hits.values()), *rows[:, COLUMNS].tolist())
 """
 READ = [[78, 2, 7]] * 2
 # What happened where a kernel of the version before was used.
 CHANGES = {
-    "an endless loop": ("frames/headers", "    API_KEY,\n    VERSION,\n", "    VERSION,\n    API_KEY,\n"),
+    "an endless loop": (
+        "frames/headers",
+        "    API_KEY = 9\n    VERSION = 10\n",
+        "    VERSION = 9\n    API_KEY = 10\n",
+    ),
     "a corrupted heap": ("frames/frame_table", "CHUNK = 4_096", "CHUNK = 1_024"),
-    "wrong rows": ("frames/scan_program", "    THROTTLE,\n    MAX_WAIT,\n", "    MAX_WAIT,\n    THROTTLE,\n"),
+    "wrong rows": (
+        "frames/scan_program",
+        "    THROTTLE = 1\n    MAX_WAIT = 2\n",
+        "    MAX_WAIT = 1\n    THROTTLE = 2\n",
+    ),
 }
 
 
@@ -64,7 +73,7 @@ def test_an_upgrade_with_a_changed_constant_gives_the_same_rows(wheel: Path, tmp
     assert environment.run("-c", HEADERS) == f"{kafkascope.__version__} 0 {words}\n"
     assert environment.run("-c", HEADERS) == f"{kafkascope.__version__} 1 {words}\n"
     # The kernel of another file compares with it, and that file stays as it is.
-    kinds = ("FRAME, TOKEN, LOST, ENDED = range(4)", "TOKEN, FRAME, LOST, ENDED = range(4)")
+    kinds = ("    FRAME = 0\n    TOKEN = 1\n", "    TOKEN = 0\n    FRAME = 1\n")
     environment.install(newer(wheel, tmp_path, "99.1", "kafkascope/capture/base/flow.py", *kinds))
     assert environment.run("-c", HEADERS) == f"99.1 0 {words}\n"
 

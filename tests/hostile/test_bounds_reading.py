@@ -12,7 +12,7 @@ from tests.support.traffic import request, response
 
 MIB = 1 << 20
 EARLY = """
-from kafkascope.capture.base.flow import BYTES, Flows
+from kafkascope.capture.base.flow import Flows, PieceKind
 from kafkascope.capture.tcp.reassembly import Reassembler
 from tests.capture.tcp.test_reassembly import CLIENT, opened, seg
 from tests.support.flows import endpoints, segments
@@ -23,7 +23,7 @@ def feed(size):
     held = most = 0
     for number in range(size // SIZE):
         pieces = reassembler.feed(segments([seg(CLIENT, 1001 + number * SIZE, bytes(SIZE))]))
-        held += SIZE - int(pieces.length[pieces.kind == BYTES].sum())
+        held += SIZE - int(pieces.length[pieces.kind == PieceKind.BYTES].sum())
         most = max(most, held)
     print(most)
 feed(10 * SIZE)
