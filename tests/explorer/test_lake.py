@@ -62,6 +62,13 @@ def test_the_lake_has_its_pages_and_json_and_the_navigation_names_it(app: Starle
     assert ask(create(), "/lake/index.html").status == 404
 
 
+def test_the_home_page_has_the_verdict(app: Starlette) -> None:
+    verdict = ask(app, "/lake/index.json").json["verdict"]
+    assert ask(app, "/index.json").json["verdict"] == verdict
+    assert verdict["sentence"] in ask(app, "/index.html").text
+    assert ask(create(), "/index.json").json["verdict"] is None
+
+
 def test_the_first_page_counts_what_is_in_the_lake(app: Starlette, lake: Lake) -> None:
     facts = ask(app, "/lake/index.json").json
     assert facts["exchanges"] == dataset(lake, "exchanges").count_rows()

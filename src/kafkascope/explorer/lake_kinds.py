@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from threading import Lock
 from typing import Any
 
 from kafkascope.errors import InputError, KafkascopeError, NotFoundError
@@ -21,7 +22,6 @@ def lake_kinds(where: str) -> tuple[Kind, ...]:
         return partial(_made, make, where)
 
     return (
-        replace(home.KIND, make=partial(_home, where), lasting=False, gate=LAKE),
         Kind("lake", "lake/index.html", "lake.html", of(overview.make), lasting=False, gate=LAKE),
         Kind(
             "lake_findings",
@@ -61,13 +61,24 @@ def lake_kinds(where: str) -> tuple[Kind, ...]:
     )
 
 
-def _home(where: str) -> Page:
-    """The reference stays, whatever has become of the lake."""
-    try:
-        with readable(where):
-            return home.make(overview.verdict_of(opened(where)))
-    except KafkascopeError:
-        return home.make()
+def home_kind(where: str) -> Kind:
+    """The home page with the lake's verdict. It waits for nothing: while another request reads the verdict, it shows
+    the last one, and none where the lake cannot be read."""
+    reading = Lock()
+    last: list[dict[str, Any] | None] = [None]
+
+    def make() -> Page:
+        if reading.acquire(blocking=False):
+            try:
+                with readable(where):
+                    last[0] = overview.verdict_of(opened(where))
+            except KafkascopeError:
+                last[0] = None
+            finally:
+                reading.release()
+        return home.make(last[0])
+
+    return replace(home.KIND, make=make, lasting=False)
 
 
 def _made(make: Callable[..., Page], where: str, **parameters: Any) -> Page:

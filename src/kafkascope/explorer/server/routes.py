@@ -21,9 +21,9 @@ def server_kinds(lake: str | None) -> tuple[Kind, ...]:
     if not lake:
         return KINDS
     # Through it comes pyarrow, which takes its time.
-    from kafkascope.explorer.lake_kinds import lake_kinds
+    from kafkascope.explorer.lake_kinds import home_kind, lake_kinds
 
-    kinds = {kind.name: kind for kind in (*KINDS, *lake_kinds(lake))}
+    kinds = {kind.name: kind for kind in (*KINDS, home_kind(lake), *lake_kinds(lake))}
     return tuple(kinds.values())
 
 
