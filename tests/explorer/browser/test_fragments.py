@@ -70,6 +70,7 @@ def fragments(tab: Tab) -> list[str]:
 def test_links_of_a_page_into_itself_land_on_their_targets(tabs: Callable[..., Tab], path: str, width: int) -> None:
     tab = tabs(width=width)
     tab.open(path)
+    tab.page.wait_for_selector(".perma", state="attached")
     listed = fragments(tab)
     assert len(listed) > 1
     wrong = []
