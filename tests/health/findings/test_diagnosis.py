@@ -55,6 +55,18 @@ def test_close_episodes_of_a_subject_are_one_and_distant_ones_two() -> None:
     assert first.to_at < second.from_at and first.figures["records"] == 1
 
 
+def test_what_counts_by_the_minute_ends_with_its_recording() -> None:
+    minute = CASES["share_near_limit"][0]
+    captures = [
+        row("captures", first_at=T0 + start, last_at=T0 + end)
+        for start, end in ((10 * SECOND, 38 * SECOND), (60 * MINUTE, 61 * MINUTE))
+    ]
+    (finding,) = findings_of({**minute, "captures": captures}, {})
+    assert (finding.from_at, finding.to_at) == (T0, T0 + 38 * SECOND)
+    (elsewhere,) = findings_of({**minute, "captures": captures[1:]}, {})
+    assert elsewhere.to_at == T0 + MINUTE
+
+
 def test_clusters_of_one_lake_stay_apart() -> None:
     """Node 2 of one is not node 2 of the other, and two elections each are not four."""
     names = ("Ab-1", "Ab-2")

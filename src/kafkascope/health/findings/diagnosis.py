@@ -53,8 +53,10 @@ def findings_of(marts: Mapping[str, Iterable[_Row]], thresholds: Mapping[str, fl
     read of each is told by `needs`. `thresholds` are those that differ, as `rule.threshold`."""
     limits = limits_of(thresholds)
     signs = Signs()
-    _read(marts, signs, limits)
-    findings = [finding for rule in RULES.values() for finding in _findings_of_rule(rule, signs, limits[rule.name])]
+    recorded = _read(marts, signs, limits)
+    findings = [
+        finding for rule in RULES.values() for finding in _findings_of_rule(rule, signs, limits[rule.name], recorded)
+    ]
     yield from sorted(findings, key=finding_order)
 
 
@@ -76,7 +78,9 @@ def verdict_of(findings: Iterable[Finding]) -> Verdict:
     return Verdict("healthy", f"Nothing is beyond a threshold{f', {notes}' if info else ''}.", critical, warning, info)
 
 
-def _read(marts: Mapping[str, Iterable[_Row]], signs: Signs, limits: Mapping[str, Limits]) -> None:
+def _read(
+    marts: Mapping[str, Iterable[_Row]], signs: Signs, limits: Mapping[str, Limits]
+) -> findings_recordings.Recordings:
     def rows(mart: str) -> Iterable[_Row]:
         return marts.get(mart, ())
 
@@ -97,13 +101,22 @@ def _read(marts: Mapping[str, Iterable[_Row]], signs: Signs, limits: Mapping[str
     findings_api.errors(rows("api_errors"), calls, signs)
     findings_api.throttling(rows("throttling"), signs)
     findings_api.client_versions(rows("client_versions"), signs)
+    return recorded
 
 
-def _findings_of_rule(rule: Rule, signs: Signs, limits: Limits) -> Iterator[Finding]:
+def _findings_of_rule(
+    rule: Rule, signs: Signs, limits: Limits, recorded: findings_recordings.Recordings
+) -> Iterator[Finding]:
+    def episodes() -> Iterator[Episode]:
+        for episode in signs.episodes(rule.name, rule.gap_us):
+            # What counts by the minute ends with its recording.
+            episode.to_at = recorded.end_of(episode.from_at, episode.to_at)
+            yield episode
+
     def fires(episode: Episode) -> bool:
         return rule.tell(episode, limits) is not None
 
-    for episode in gather_episodes(signs.episodes(rule.name, rule.gap_us), fires, rule.gap_us):
+    for episode in gather_episodes(episodes(), fires, rule.gap_us):
         firing = rule.tell(episode, limits)
         if firing is None:
             continue

@@ -103,14 +103,25 @@ def _clients(clients: Clients) -> Html:
             number(software.calls),
             number(software.apis),
             name_some((name or "no client id" for name in software.client_ids), software.client_ids_left_out),
-            f"{software.needs_release} or newer" if software.needs_release else "unknown",
+            f"of Kafka {software.needs_release}" if software.needs_release else "unknown",
         )
         for software in clients.software
     ]
     newest = clients.newest_release
-    head = ("software", f"ready for {newest}", "calls #", "APIs #", "client ids, most calls first", "brokers it needs")
+    head = (
+        "software",
+        f"ready for {newest}",
+        "calls #",
+        "APIs #",
+        "client ids, most calls first",
+        "newest versions used",
+    )
     clients_table = table("Client software", head, rows, clients.left_out, "kinds of client software")
-    note = f"Ready: every API version that the client used is served by Kafka {newest}, the newest release known here."
+    note = (
+        f"Ready: every API version that the client used is served by Kafka {newest}, the newest release known here. "
+        "A client and its broker negotiate the newest version that both have, so the newest versions used say what was "
+        "seen, not which brokers the client needs."
+    )
     return el(
         "section",
         el("h3", "Clients and the next upgrade"),

@@ -3,7 +3,7 @@
 from kafkascope.formatting import count
 from kafkascope.markup import Html, el
 from kafkascope.report.charts.figure import empty, more, table, tiles
-from kafkascope.report.charts.quorum import EVENT_WORDS, event_words, quorum_figure
+from kafkascope.report.charts.quorum import EVENT_WORDS, event_words, most_behind, quorum_figure, replica_name
 from kafkascope.report.summaries.quorum import Quorums, QuorumSummary
 from kafkascope.report.words import lasting, number, when
 
@@ -51,17 +51,18 @@ def quorum_line(quorum: QuorumSummary) -> str:
     words.append(count(quorum.elections, "election"))
     without = quorum.longest_without_ms
     words += [f"up to {lasting(1000 * without)} without a leader"] if without else []
-    behind = max(quorum.replicas, key=lambda replica: replica.worst_behind_ms or 0, default=None)
+    behind = most_behind(quorum)
     if behind is not None and behind.worst_behind_ms:
-        words.append(f"node {behind.replica_id} up to {lasting(1000 * behind.worst_behind_ms)} behind")
+        words.append(f"{replica_name(behind)} up to {lasting(1000 * behind.worst_behind_ms)} behind")
     return ", ".join(words)
 
 
 def _tiles(quorum: QuorumSummary) -> list[tuple[str, str, str]]:
     last = quorum.bands[-1] if quorum.bands else None
     without = quorum.longest_without_ms
-    behind = max(quorum.replicas, key=lambda replica: replica.worst_behind_ms or 0, default=None)
-    worst = behind.worst_behind_ms if behind is not None else None
+    behind = most_behind(quorum)
+    worst = max((known for replica in quorum.replicas if (known := replica.worst_behind_ms) is not None), default=None)
+    worst = behind.worst_behind_ms if behind is not None else worst
     votes = ", ".join(
         count(votes, kind.replace("_", "-")) for kind, votes in quorum.votes.items() if kind != "announced"
     )
@@ -74,9 +75,9 @@ def _tiles(quorum: QuorumSummary) -> list[tuple[str, str, str]]:
             "" if quorum.leaderless_ms is None else "nobody leads at the end",
         ),
         (
-            "most behind",
+            "furthest behind",
             lasting(1000 * worst) if worst is not None else "unknown",
-            f"node {behind.replica_id}" if behind is not None and worst else "",
+            replica_name(behind) if behind is not None else "",
         ),
         (
             "replicas",

@@ -55,7 +55,7 @@ def _others(groups: ShareGroups) -> Html | None:
         )
         for group in groups.others
     ]
-    head = ("share group", "deliveries #", "again #", "share #", "lock expired #", "disconnected #", "given up #")
+    head = ("share group", "deliveries #", "again #", "share #", "lock expired #", "disconnected #", "archived #")
     lines = table("Share groups with less trouble", head, rows, groups.left_out, "share groups")
     note = "kafkascope report --group G draws one of them."
     return el("section", el("h3", "Other share groups"), el("p", note, class_="note"), lines)
@@ -75,7 +75,7 @@ def _tiles(group: ShareGroupSummary) -> list[tuple[str, str, str]]:
         ("deliveries", number(group.acquired), "records acquired"),
         ("again", number(group.redelivered), f"{share(group.redelivered, group.acquired)} of deliveries"),
         ("lock expired", number(outcomes.get("lock_expired", 0)), "held too long"),
-        ("given up", number(group.archived), f"{number(health.near_limit)} near the limit"),
+        ("archived", number(group.archived), f"at the delivery limit; {number(health.near_limit)} near it"),
         ("acknowledged within", lasting(health.acknowledge_p95_us), "p95 of the worst minute"),
         ("lag", number(health.lag), lag if health.lag is not None else "nobody asked for it"),
         ("members", number(health.members), f"{health.state or 'state unknown'}, as last seen"),
