@@ -25,6 +25,7 @@ CAUSE_WORDS = {
     "poison_record": "poison record",
     "quota_exceeded": "quota exceeded",
     "recording_incomplete": "recording incomplete",
+    "recording_unread": "recording not read",
 }
 
 

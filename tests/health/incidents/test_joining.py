@@ -219,6 +219,14 @@ def test_slow_calls_of_several_kinds_at_one_broker_are_one_incident() -> None:
     )
 
 
+def test_a_recording_with_gaps_explains_calls_without_a_response_and_tls_does_not() -> None:
+    unanswered = {"api_latency": [row("api_latency", unanswered=30)]}
+    _, (lost,) = told(joined(unanswered, {"captures": [row("captures", lost_bytes=30_000)]}))
+    assert roles(lost) == [("cause", "recording_lost"), ("calls without a response", "api_unanswered")]
+    _, incidents = told(joined(unanswered, {"captures": [row("captures", tls_bytes=900_000)]}))
+    assert sorted(incident.cause for incident in incidents) == ["api_unanswered", "recording_unread"]
+
+
 def test_a_refused_login_is_called_that() -> None:
     _, (first,) = told(failing("SaslAuthenticate", "SASL_AUTHENTICATION_FAILED", 12))
     assert first.title == "The login of client `c1` was refused: ×12 SASL_AUTHENTICATION_FAILED."

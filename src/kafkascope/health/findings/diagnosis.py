@@ -4,7 +4,6 @@ Each mart is read once, a row at a time and in any order; the findings do not de
 subjects in trouble and the minutes, not with the rows.
 """
 
-import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -15,6 +14,7 @@ from kafkascope.health.findings import quorum as findings_quorum
 from kafkascope.health.findings import recordings as findings_recordings
 from kafkascope.health.findings import share as findings_share
 from kafkascope.health.findings import streams as findings_streams
+from kafkascope.health.findings.advice import Brokers, advice_of
 from kafkascope.health.findings.episodes import Episode, Signs, gather_episodes
 from kafkascope.health.findings.rule import Limits, Rule, Severity
 from kafkascope.health.findings.rules import RULES, limits_of
@@ -54,8 +54,11 @@ def findings_of(marts: Mapping[str, Iterable[_Row]], thresholds: Mapping[str, fl
     limits = limits_of(thresholds)
     signs = Signs()
     recorded = _read(marts, signs, limits)
+    brokers = Brokers(marts.get("brokers", ()), marts.get("groups", ()))
     findings = [
-        finding for rule in RULES.values() for finding in _findings_of_rule(rule, signs, limits[rule.name], recorded)
+        finding
+        for rule in RULES.values()
+        for finding in _findings_of_rule(rule, signs, limits[rule.name], recorded, brokers)
     ]
     yield from sorted(findings, key=finding_order)
 
@@ -105,7 +108,7 @@ def _read(
 
 
 def _findings_of_rule(
-    rule: Rule, signs: Signs, limits: Limits, recorded: findings_recordings.Recordings
+    rule: Rule, signs: Signs, limits: Limits, recorded: findings_recordings.Recordings, brokers: Brokers
 ) -> Iterator[Finding]:
     def episodes() -> Iterator[Episode]:
         for episode in signs.episodes(rule.name, rule.gap_us):
@@ -131,6 +134,6 @@ def _findings_of_rule(
             episode.to_at,
             summary,
             episode.figures(),
-            rule.advice.replace("{group}", shlex.quote(episode.group)),
+            advice_of(rule, kind, episode, brokers),
             episode.evidence,
         )

@@ -127,15 +127,23 @@ _REDELIVERED = (
 CAUSES = (
     Cause(
         "recording_incomplete",
-        "The recording lacks much of what happened: it was lost, encrypted or unreadable.",
-        ("recording_lost", "recording_tls", "recording_unreadable"),
+        "The recording lacks packets: responses and ends of deliveries are missing that were there.",
+        ("recording_lost",),
         ("recording",),
         (Join("calls without a response", ("api_unanswered",), ()),),
         _is_serious,
     ),
     Cause(
+        "recording_unread",
+        "Much of the recording is encrypted or unreadable.",
+        ("recording_tls", "recording_unreadable"),
+        ("recording",),
+        (),
+        _is_serious,
+    ),
+    Cause(
         "leader_lost",
-        "The leader of the quorum was lost. Told as `node_down` where its connections closed, as `node_frozen` where "
+        "The leader of the quorum was lost. Shown as `node_down` where its connections closed, as `node_frozen` where "
         "it fell silent with its connections open.",
         ("quorum_leader_lost", "quorum_leaderless"),
         ("quorum",),
@@ -144,7 +152,7 @@ CAUSES = (
     ),
     Cause(
         "node_behind",
-        "A controller or broker stopped following the metadata log. Told as `node_frozen` where it went on by itself, "
+        "A controller or broker stopped following the metadata log. Shown as `node_frozen` where it went on by itself, "
         "as `node_down` where it restarted or never came back.",
         _BEHIND,
         ("node",),
@@ -191,7 +199,7 @@ CAUSES = (
     ),
     Cause(
         "member_crashed",
-        "A member disappeared without leaving its group: a crash, a kill, a network cut.",
+        "A member disappeared without leaving the group: a crash, a kill, a network cut.",
         ("share_member_disconnected", "streams_member_lost"),
         ("share_member", "streams_member"),
         (
@@ -212,7 +220,7 @@ CAUSES = (
     ),
     Cause(
         "ordinary_errors",
-        "Tools were answered with errors that are ordinary answers to what they ask. Told as a note.",
+        "Tools got errors that are ordinary responses to their requests. A note.",
         ("api_error_rate",),
         ("api",),
         (),

@@ -85,13 +85,31 @@ def client_too_old(story: Story, _: Facts) -> Account:
 
 
 def recording_incomplete(story: Story, _: Facts) -> Account:
+    return _recording(
+        story,
+        "recording_incomplete",
+        "What is missing cannot be judged: calls without a response and unfinished deliveries may be its doing.",
+        "The recorder counted no drops: then the gaps are connections that were cut.",
+    )
+
+
+def recording_unread(story: Story, _: Facts) -> Account:
+    return _recording(
+        story,
+        "recording_unread",
+        "What could not be read cannot be judged: the clusters may be worse than this says.",
+        "The ports of these bytes are not Kafka's.",
+    )
+
+
+def _recording(story: Story, cause: str, explanation: str, disproof: str) -> Account:
     first = story.anchors[0]
     return _client_account(
         story,
-        "recording_incomplete",
+        cause,
         " ".join(finding.summary for finding in story.anchors),
-        "What is missing cannot be judged: calls without a response and unfinished deliveries may be its doing.",
-        "The recorder counted no drops, and the traffic was not encrypted.",
+        explanation,
+        disproof,
         first.advice,
     )
 

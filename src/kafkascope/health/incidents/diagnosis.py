@@ -19,6 +19,7 @@ Row = Mapping[str, Any]
 _CAUSE = "cause"
 _ACCOUNTS: dict[str, Callable[[Story, Facts], Account]] = {
     "recording_incomplete": client_accounts.recording_incomplete,
+    "recording_unread": client_accounts.recording_unread,
     "leader_lost": node_accounts.leader_lost,
     "node_behind": node_accounts.node_behind,
     "poison_record": member_accounts.poison_record,

@@ -7,6 +7,7 @@ from kafkascope.formatting import percent, span
 from kafkascope.markup import Html, el
 from kafkascope.report.charts.figure import more
 from kafkascope.report.html.icons import badge
+from kafkascope.report.html.prose import advice, prose
 from kafkascope.report.summaries.findings import EvidenceLink, ShownFinding
 from kafkascope.report.words import clock, interval, lasting, number
 
@@ -26,10 +27,10 @@ def finding_article(finding: ShownFinding) -> Html:
     kind = _KINDS.get(finding.subject_kind, finding.subject_kind.replace("_", " "))
     return el(
         "article",
-        el("h4", badge(finding.severity), " ", el("span", finding.summary)),
+        el("h4", badge(finding.severity), " ", el("span", prose(finding.summary))),
         el(
             "p",
-            el("span", kind, " ", el("b", finding.subject)),
+            el("span", None if finding.subject.startswith(kind) else f"{kind} ", el("code", finding.subject)),
             el(
                 "span",
                 interval(finding.from_at, finding.to_at, 1_000_000),
@@ -40,7 +41,7 @@ def finding_article(finding: ShownFinding) -> Html:
             class_="facts",
         ),
         el("dl", [_figure(*figure) for figure in figures_of(finding)], class_="figures") if finding.figures else None,
-        el("p", el("b", "What to do: "), finding.advice, class_="advice") if finding.advice else None,
+        advice(finding.advice) if finding.advice else None,
         _evidence(finding),
         class_="proof",
     )

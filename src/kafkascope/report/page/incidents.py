@@ -1,11 +1,10 @@
 """Renders the incidents: each with its cause, what it cost, what to do, its consequences, and its findings folded
 under it."""
 
-import re
-
-from kafkascope.markup import Child, Html, el
+from kafkascope.markup import Html, el
 from kafkascope.report.charts.figure import empty, more, tiles
 from kafkascope.report.html.icons import STATE_WORDS, badge, icon
+from kafkascope.report.html.prose import advice, prose
 from kafkascope.report.incident_words import CAUSE_WORDS, consequences_of, finding_key, impact_words, incident_name
 from kafkascope.report.page.findings import finding_article
 from kafkascope.report.summaries.findings import UNKNOWN_STATE, Findings, ShownFinding
@@ -13,17 +12,11 @@ from kafkascope.report.summaries.incidents import ShownIncident
 from kafkascope.report.words import interval, lasting, number
 
 _Key = tuple[str, str, int | None]
-_IN_BACKTICKS = re.compile(r"`([^`]*)`")
 _CONFIDENCE = {
     "certain": "certain: the recording proves it",
     "likely": "likely: nothing else explains it as well",
     "possible": "possible: look for yourself",
 }
-
-
-def prose(text: str) -> list[Child]:
-    """What is in backticks is code."""
-    return [el("code", part) if at % 2 else part for at, part in enumerate(_IN_BACKTICKS.split(text))]
 
 
 def verdict(findings: Findings, about: tuple[tuple[str, str, str], ...]) -> Html:
@@ -87,7 +80,7 @@ def _incident(incident: ShownIncident, place: int, by_key: dict[_Key, ShownFindi
         _facts(incident),
         el("p", prose(incident.explanation), class_="explanation"),
         el("p", el("b", "Cost: "), "; ".join(impact), class_="advice") if impact else None,
-        el("p", el("b", "What to do: "), prose(incident.advice), class_="advice") if incident.advice else None,
+        advice(incident.advice) if incident.advice else None,
         el("p", el("b", "What would disprove it: "), prose(incident.disproof), class_="advice"),
         _consequences(incident, by_key),
         _findings(incident, by_key),
@@ -116,7 +109,8 @@ def _consequences(incident: ShownIncident, by_key: dict[_Key, ShownFinding]) -> 
     lines = []
     for part in consequences_of(incident):
         finding = by_key.get(finding_key(part))
-        lines.append(el("li", el("b", part.role), ": ", finding.summary if finding else f"{part.rule}, {part.subject}"))
+        words = prose(finding.summary) if finding else [f"{part.rule}, ", el("code", part.subject)]
+        lines.append(el("li", el("b", part.role), ": ", words))
     lines += [el("li", note) for note in incident.notes]
     if not lines:
         return None
