@@ -139,7 +139,7 @@ def replica(**values: Any) -> Row:
 def test_one_moment_is_told_in_words(tmp_path: Path) -> None:
     text = page(report_of(tmp_path / "lake", quorum_replicas=[replica(cluster_id="one")]))
     assert "seen at one moment alone, 15 Nov 2026" in text and "node 1 in epoch 3" in text
-    assert "Cluster one" in text and "1 observation<" in text
+    assert "Cluster <code>one</code>" in text and "1 observation<" in text
 
 
 def test_observers_are_drawn_apart_from_the_fetch_timeout_of_voters(tmp_path: Path) -> None:

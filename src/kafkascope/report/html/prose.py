@@ -15,15 +15,18 @@ def prose(text: str) -> list[Child]:
 
 
 def advice(text: str) -> Html:
-    """As prose; the commands in it follow as blocks."""
-    parts = _IN_BACKTICKS.split(text)
-    commands = [part for part in parts[1::2] if _COMMAND.match(part)]
-    return el(
-        "div",
-        el("p", el("b", "What to do: "), prose(text)),
-        [command_block(command) for command in commands],
-        class_="advice",
-    )
+    """As prose, with each command in a block of its own."""
+    blocks: list[Html] = []
+    line: list[Child] = [el("b", "What to do: ")]
+    for at, part in enumerate(_IN_BACKTICKS.split(text)):
+        if at % 2 and _COMMAND.match(part):
+            blocks += [el("p", line), command_block(part)]
+            line = []
+        else:
+            # What ended the sentence after a command is its block.
+            words = part if line else part.lstrip(".,; ")
+            line += [el("code", part) if at % 2 else words] if words else []
+    return el("div", blocks, el("p", line) if line else None, class_="advice")
 
 
 def command_block(command: str) -> Html:

@@ -7,10 +7,19 @@ from kafkascope.report.html.icons import STATE_WORDS, badge, icon
 from kafkascope.report.html.prose import advice, prose
 from kafkascope.report.incident_words import CAUSE_WORDS, consequences_of, finding_key, impact_words, incident_name
 from kafkascope.report.page.findings import finding_article
+from kafkascope.report.page.links import Links
 from kafkascope.report.summaries.findings import UNKNOWN_STATE, Findings, ShownFinding
 from kafkascope.report.summaries.incidents import ShownIncident
 from kafkascope.report.words import interval, lasting, number
 
+TILE_LINKS = {
+    "incidents": "incidents",
+    "findings": "incidents",
+    "notes": "incidents",
+    "share groups": "share-groups",
+    "streams groups": "streams-groups",
+    "recordings": "unread",
+}
 _Key = tuple[str, str, int | None]
 _CONFIDENCE = {
     "certain": "certain: the recording proves it",
@@ -41,13 +50,14 @@ def verdict(findings: Findings, about: tuple[tuple[str, str, str], ...]) -> Html
                 ("findings", number(judged.critical + judged.warning + judged.info), "under their incidents"),
                 ("notes", number(notes), "good to know"),
                 *about,
-            )
+            ),
+            TILE_LINKS,
         ),
         aria_labelledby="verdict",
     )
 
 
-def incidents_section(findings: Findings) -> Html:
+def incidents_section(findings: Findings, links: Links) -> Html:
     by_key = {finding_key(finding): finding for finding in findings.shown}
     shown = list(enumerate(findings.incidents.shown, 1))
     serious = [(place, incident) for place, incident in shown if incident.severity != "info"]
@@ -57,11 +67,11 @@ def incidents_section(findings: Findings) -> Html:
     return el(
         "section",
         el("h2", "Incidents", id="incidents"),
-        [_incident(incident, place, by_key) for place, incident in serious],
+        [_incident(incident, place, by_key, links) for place, incident in serious],
         None if serious else empty(_nothing(findings)),
         more(findings.incidents.left_out, "incidents, in the table incidents of the lake"),
-        _notes(notes, by_key),
-        _others(others, findings.left_out),
+        _notes(notes, by_key, links),
+        _others(others, findings.left_out, links),
         aria_labelledby="incidents",
     )
 
@@ -72,7 +82,7 @@ def _nothing(findings: Findings) -> str:
     return "No rule found anything beyond its threshold that somebody has to act on."
 
 
-def _incident(incident: ShownIncident, place: int, by_key: dict[_Key, ShownFinding]) -> Html:
+def _incident(incident: ShownIncident, place: int, by_key: dict[_Key, ShownFinding], links: Links) -> Html:
     impact = impact_words(incident.impact)
     return el(
         "article",
@@ -83,7 +93,7 @@ def _incident(incident: ShownIncident, place: int, by_key: dict[_Key, ShownFindi
         advice(incident.advice) if incident.advice else None,
         el("p", el("b", "What would disprove it: "), prose(incident.disproof), class_="advice"),
         _consequences(incident, by_key),
-        _findings(incident, by_key),
+        _findings(incident, by_key, links),
         id=incident_name(place),
         class_=f"finding {incident.severity}",
     )
@@ -117,7 +127,7 @@ def _consequences(incident: ShownIncident, by_key: dict[_Key, ShownFinding]) -> 
     return el("div", el("p", el("b", "What followed")), el("ul", lines), class_="followed")
 
 
-def _findings(incident: ShownIncident, by_key: dict[_Key, ShownFinding]) -> Html | None:
+def _findings(incident: ShownIncident, by_key: dict[_Key, ShownFinding], links: Links) -> Html | None:
     findings = [by_key[finding_key(part)] for part in incident.consequences if finding_key(part) in by_key]
     if not findings:
         return None
@@ -125,12 +135,12 @@ def _findings(incident: ShownIncident, by_key: dict[_Key, ShownFinding]) -> Html
     return el(
         "details",
         el("summary", words),
-        [finding_article(finding) for finding in findings],
+        [finding_article(finding, links) for finding in findings],
         more(len(incident.consequences) - len(findings), "in the table findings of the lake"),
     )
 
 
-def _notes(notes: list[tuple[int, ShownIncident]], by_key: dict[_Key, ShownFinding]) -> Html | None:
+def _notes(notes: list[tuple[int, ShownIncident]], by_key: dict[_Key, ShownFinding], links: Links) -> Html | None:
     if not notes:
         return None
     return el(
@@ -142,7 +152,7 @@ def _notes(notes: list[tuple[int, ShownIncident]], by_key: dict[_Key, ShownFindi
                 "article",
                 el("p", badge("info"), " ", prose(note.title), class_="title"),
                 el("p", prose(note.explanation), class_="note"),
-                _findings(note, by_key),
+                _findings(note, by_key, links),
                 id=incident_name(place),
                 class_="finding info",
             )
@@ -151,13 +161,13 @@ def _notes(notes: list[tuple[int, ShownIncident]], by_key: dict[_Key, ShownFindi
     )
 
 
-def _others(findings: list[ShownFinding], left_out: int) -> Html | None:
+def _others(findings: list[ShownFinding], left_out: int, links: Links) -> Html | None:
     """Of incidents that are left out."""
     if not findings and not left_out:
         return None
     return el(
         "section",
         el("h3", "Other findings"),
-        [finding_article(finding) for finding in findings],
+        [finding_article(finding, links) for finding in findings],
         more(left_out, "findings, in the table findings of the lake"),
     )
