@@ -8,7 +8,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 # Rewritten separately, and checked from then on.
-LEFT_OUT = ("findings.md", "explorer.md", "report.md", "check.md")
+LEFT_OUT = ("explorer.md",)
 PAGES = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
@@ -17,7 +17,7 @@ PAGES = [
 # What a page must not say, and what it says instead.
 INSTEAD = {
     r"\banswer(s|ed|ing)?\b": "response, responds, returns",
-    r"(?<!far )(?<!lag )(?<!lags )(?<!fall )(?<!falls )(?<!be )(?<!furthest )(?<!\| )\bbehind\b": "after",
+    r"(?<!far )(?<!lag )(?<!lags )(?<!fall )(?<!falls )(?<!be )(?<!furthest )(?<!replica )(?<!records )(?<!\| )\bbehind\b": "after",
     r"\b(stands?|standing|stood)\b": "is, means, is stored",
     r"\b(lies|lay)\b": "is, is stored",
     r"\banew\b": "again, re-…",

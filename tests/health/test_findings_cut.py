@@ -72,7 +72,7 @@ def test_several_recordings_are_counted_and_the_worst_is_named() -> None:
     (finding,) = findings_of({"captures": rows}, {})
     assert (
         finding.summary
-        == "33 % of the bytes of a.pcap and 2 more are TLS and could not be read; b.pcap has most of it."
+        == "33 % of the bytes of `a.pcap` and 2 more are TLS and couldn't be read; `b.pcap` has most of it."
     )
     assert (finding.subject, finding.figures["recordings"]) == ("a.pcap and 2 more", "b.pcap 900,000, a.pcap 100,000")
     assert (finding.from_at, finding.to_at) == (T0, T0 + 60 * MINUTE)

@@ -110,7 +110,7 @@ def _quorums(quorums: Quorums) -> None:
 
 
 def _share(group: ShareGroupSummary) -> str:
-    words = [f"{count(group.acquired, 'record')} acquired", f"{number(group.redelivered)} again"]
+    words = [f"{count(group.acquired, 'record')} acquired", f"{number(group.redelivered)} redelivered"]
     for outcome, label in (
         ("lock_expired", "lock expired"),
         ("disconnected", "disconnected"),
@@ -118,7 +118,7 @@ def _share(group: ShareGroupSummary) -> str:
     ):
         if group.outcomes.get(outcome):
             words.append(f"{number(group.outcomes[outcome])} {label}")
-    words += [f"{number(group.archived)} given up"] if group.archived else []
+    words += [f"{number(group.archived)} archived"] if group.archived else []
     words += [f"lag {number(group.health.lag)}"] if group.health.lag is not None else []
     return ", ".join(words)
 
@@ -127,7 +127,7 @@ def _streams(group: StreamsGroupSummary) -> str:
     totals = group.totals
     words = [count(totals.tasks, "task"), count(totals.moves, "move")]
     words += [f"longest pause {lasting(1000 * totals.pause_max_ms)}"] if totals.pause_max_ms else []
-    words += [f"unheld {lasting(1000 * totals.unheld_ms)} of all tasks together"] if totals.unheld_ms else []
+    words += [f"{lasting(1000 * totals.unheld_ms)} without owner, all tasks together"] if totals.unheld_ms else []
     words += [f"{count(totals.lost, 'member')} lost"] if totals.lost else []
     return ", ".join(words)
 

@@ -18,6 +18,65 @@
     show(theme);
   });
 
+  // Times are UTC in the text; a click adds those of this machine.
+  const local = document.getElementById("local");
+  const months = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(" ");
+  const clock = String.raw`\d\d:\d\d(?::\d\d(?:\.\d{3})?)?`;
+  const moment = new RegExp(String.raw`(\d{1,2}) (${months.join("|")}) (\d{4}) (${clock})(?: – (${clock}))?`, "g");
+  const at = (day, month, year, time) => {
+    const utc = new Date(`${year}-${String(months.indexOf(month) + 1).padStart(2, "0")}-${day.padStart(2, "0")}T${time}Z`);
+    const there = new Date(utc.getTime() - 60000 * utc.getTimezoneOffset()).toISOString();
+    return there.slice(0, 10) === utc.toISOString().slice(0, 10) ? there.slice(11, 11 + time.length) : there.slice(0, 11 + time.length).replace("T", " ");
+  };
+  const addLocal = () => {
+    const texts = [], walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    for (let text = walker.nextNode(); text; text = walker.nextNode()) {
+      if (!text.parentElement.closest("svg, script, style, code, .local") && text.data.search(moment) >= 0) texts.push(text);
+    }
+    for (const text of texts) {
+      const parts = [];
+      let end = 0;
+      for (const found of text.data.matchAll(moment)) {
+        const [whole, day, month, year, from, to] = found;
+        const words = to ? `${at(day, month, year, from)} – ${at(day, month, year, to)}` : at(day, month, year, from);
+        parts.push(text.data.slice(end, found.index + whole.length));
+        parts.push(Object.assign(document.createElement("span"), { className: "local", textContent: ` (${words} local)` }));
+        end = found.index + whole.length;
+      }
+      text.replaceWith(...parts, text.data.slice(end));
+    }
+  };
+  local.hidden = false;
+  local.addEventListener("click", () => {
+    if (!root.dataset.times) addLocal();
+    root.dataset.times = root.dataset.times === "both" ? "utc" : "both";
+    local.setAttribute("aria-pressed", String(root.dataset.times === "both"));
+  });
+
+  for (const copy of document.querySelectorAll(".copy")) {
+    copy.hidden = false;
+    copy.addEventListener("click", async () => {
+      const command = copy.parentElement.querySelector("code");
+      try {
+        await navigator.clipboard.writeText(command.textContent);
+        copy.textContent = "Copied";
+      } catch { // a page from a file may not write to the clipboard: then it is selected
+        getSelection().selectAllChildren(command);
+        copy.textContent = document.execCommand("copy") ? "Copied" : "Selected";
+      }
+      setTimeout(() => { copy.textContent = "Copy"; }, 2000);
+    });
+  }
+
+  // What is linked to may be folded.
+  const unfold = () => {
+    const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    for (let part = target; part; part = part.parentElement) if (part.tagName === "DETAILS") part.open = true;
+    if (target) target.scrollIntoView();
+  };
+  addEventListener("hashchange", unfold);
+  if (location.hash) unfold();
+
   // A browser's own tooltip comes late and cannot be read in the dark theme.
   const tip = document.createElement("div");
   tip.className = "tip";

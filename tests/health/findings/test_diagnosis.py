@@ -50,9 +50,23 @@ def test_close_episodes_of_a_subject_are_one_and_distant_ones_two() -> None:
     near = [expired(T0), expired(T0 + 4 * MINUTE, acquire_exchange_id="a2")]
     (finding,) = findings_of({"share_deliveries": near}, {})
     assert (finding.from_at, finding.to_at) == (T0, T0 + 4 * MINUTE + 30 * SECOND)
-    assert finding.figures["records"] == 2 and "2 records" in finding.summary and finding.evidence == ("a1", "o1", "a2")
+    assert (
+        finding.figures["records"] == 2 and "×2 records" in finding.summary and finding.evidence == ("a1", "o1", "a2")
+    )
     first, second = findings_of({"share_deliveries": [expired(T0), expired(T0 + 20 * MINUTE)]}, {})
     assert first.to_at < second.from_at and first.figures["records"] == 1
+
+
+def test_what_counts_by_the_minute_ends_with_its_recording() -> None:
+    minute = CASES["share_near_limit"][0]
+    captures = [
+        row("captures", first_at=T0 + start, last_at=T0 + end)
+        for start, end in ((10 * SECOND, 38 * SECOND), (60 * MINUTE, 61 * MINUTE))
+    ]
+    (finding,) = findings_of({**minute, "captures": captures}, {})
+    assert (finding.from_at, finding.to_at) == (T0, T0 + 38 * SECOND)
+    (elsewhere,) = findings_of({**minute, "captures": captures[1:]}, {})
+    assert elsewhere.to_at == T0 + MINUTE
 
 
 def test_clusters_of_one_lake_stay_apart() -> None:
@@ -75,7 +89,7 @@ def test_clusters_of_one_lake_stay_apart() -> None:
         ("quorum_leader_lost", "quorum of cluster Ab-1"),
         ("quorum_leader_lost", "quorum of cluster Ab-2"),
     }
-    assert all("cluster Ab-" in finding.summary for finding in findings_made)
+    assert all("cluster `Ab-" in finding.summary for finding in findings_made)
 
 
 def test_cluster_without_an_id_is_known_by_its_address() -> None:
@@ -98,7 +112,7 @@ def test_a_crowd_of_one_group_is_told_as_one() -> None:
     rows = [expired(T0, member_id=f"m{index}") for index in range(11)]
     (finding,) = findings_of({"share_deliveries": rows}, {})
     assert (finding.subject_kind, finding.subject, finding.figures["subjects"]) == ("share_group", "g", 11)
-    assert finding.summary.startswith("11 members of share group g held 11 records")
+    assert finding.summary.startswith("×11 members of share group `g` held ×11 records")
     assert len(list(findings_of({"share_deliveries": rows[1:]}, {}))) == 10
 
 
@@ -112,7 +126,7 @@ def test_expired_records_are_followed_to_whom_they_went() -> None:
     ]
     (finding,) = findings_of({"share_deliveries": selected(rows, NEEDS["share_deliveries"].where)}, {})
     assert finding.figures["redelivered_to"] == "c2 6, c3 4"
-    assert finding.summary.endswith("they went on to c2 6, c3 4.")
+    assert finding.summary.endswith("redelivered to `c2` ×6, `c3` ×4.")
 
 
 def test_records_that_came_again_with_others_count_alone() -> None:
@@ -217,6 +231,31 @@ def test_group_names_in_advice_are_safe_in_a_shell() -> None:
     assert "--entity-name 'a b; rm' " in finding.advice
 
 
+def test_commands_of_advice_name_what_is_recorded() -> None:
+    archived = expired(T0, outcome="released", archived=True, delivery_count=5, first_offset=3, last_offset=3)
+    brokers = [
+        {"broker_address": f"{host}:9092", "cluster_id": "Ab-1", "node_id": 1, "calls": calls}
+        for host, calls in (("a", 5), ("b", 9))
+    ]
+    groups = [{"group_id": "g", "coordinator": "a:9092"}]
+    marts = {"share_deliveries": [archived], "brokers": brokers, "groups": groups}
+    (finding,) = findings_of(marts, {})
+    read = "kafka-console-consumer.sh --bootstrap-server a:9092 --topic orders --partition 0 --offset 3"
+    assert f"`{read} --max-messages 1`" in finding.advice
+    (lost,) = findings_of({**CASES["quorum_leader_lost"][0], "brokers": brokers}, {})
+    assert "`kafkascope describe quorum b:9092`" in lost.advice
+    (elsewhere,) = findings_of(
+        {**CASES["quorum_leader_lost"][0], "brokers": [*brokers, {**brokers[0], "cluster_id": "Ab-2"}]}, {}
+    )
+    assert "`kafkascope describe quorum BROKER`" in elsewhere.advice
+
+
+def test_every_command_of_advice_is_in_backticks() -> None:
+    for rule in RULES.values():
+        outside = "".join(rule.advice.split("`")[::2])
+        assert rule.advice.count("`") % 2 == 0 and ".sh " not in outside and " --" not in outside, rule.name
+
+
 def test_needs_are_columns_of_the_lake() -> None:
     pytest.importorskip("pyarrow")
     from kafkascope.lake.marts import MARTS
@@ -225,7 +264,8 @@ def test_needs_are_columns_of_the_lake() -> None:
     for mart, need in NEEDS.items():
         schema = (MARTS[mart] if mart in MARTS else table_named(mart)).schema
         assert set(need.columns) <= set(schema.names), mart
-    assert {mart for rule in RULES.values() for mart in rule.marts} == set(NEEDS)
+    # What commands of advice name.
+    assert {mart for rule in RULES.values() for mart in rule.marts} | {"brokers", "groups"} == set(NEEDS)
 
 
 def test_findings_are_rows_of_their_table() -> None:
@@ -265,7 +305,9 @@ def test_verdict_says_the_worst_in_one_sentence() -> None:
     assert (healthy.state, healthy.sentence) == ("healthy", "Nothing is beyond a threshold.")
     assert verdict_of(findings_of(CASES["share_rejected"][0], {})).state == "healthy"
     attention = verdict_of(findings_of(CASES["share_near_limit"][0], {}))
-    assert attention.state == "attention" and attention.sentence.startswith("1 warning; Share group g had 2 deliveries")
+    assert attention.state == "attention" and attention.sentence.startswith(
+        "1 warning; Share group `g` had ×2 deliveries"
+    )
     worst = verdict_of(reversed(list(findings_of(all_cases(), {}))))
     assert worst.state == "critical" and worst.critical and worst.warning and worst.info
     assert "first of them" in worst.sentence

@@ -105,8 +105,10 @@ def test_the_share_incident_is_found() -> None:
         "share_near_limit",
     }
     hung, halted = by_name["share_lock_expired"], by_name["share_member_disconnected"]
-    assert hung.summary.startswith("Member hung of share group processors held 4 records past the lock of 3 s")
-    assert halted.summary.startswith("Member doomed of share group processors lost its connection with 4 records")
+    assert hung.summary.startswith("Member `hung` of share group `processors` held ×4 records past their 3 s lock")
+    assert halted.summary.startswith(
+        "Member `doomed` of share group `processors` lost its connection while it held ×4 records"
+    )
     assert {hung.subject_kind, halted.subject_kind} == {"share_member"}
     assert by_name["share_refused_acknowledgements"].subject == "hung"
     assert by_name["share_poison_record"].figures["offsets"] == "3"
@@ -144,7 +146,7 @@ def test_the_streams_incident_is_the_member_that_was_lost() -> None:
     lost = by_name["streams_member_lost"]
     halted = next(line["at"] for line in truth("streams") if line["event"] == "halted" and line["who"] == "second")
     assert abs(lost.from_at - halted) < SECOND_US
-    assert lost.figures["active_tasks"] == 2 and "Member second-" in lost.summary and lost.evidence
+    assert lost.figures["active_tasks"] == 2 and "Member `second-" in lost.summary and lost.evidence
 
 
 def test_pauses_of_the_streams_incident_are_told_when_asked_for() -> None:

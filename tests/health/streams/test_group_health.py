@@ -46,6 +46,18 @@ def test_a_row_has_the_group_at_the_end_of_its_minute() -> None:
     assert (second.moves, second.pause_total_ms, second.pause_max_ms) == (1, 1000, 1000)
 
 
+def test_a_group_whose_last_member_has_gone_is_empty_whatever_was_described_before() -> None:
+    (row,) = rows(
+        join(0, "a"),
+        answer(1, "a", "0_0", ""),
+        heartbeat(2, "a", "0_0", ""),
+        described_member(3, "a", "0_0"),
+        described(3),
+        heartbeat(9, "a", member_epoch=-1),
+    )
+    assert (row.state, row.members, row.left) == ("Empty", 0, 1)
+
+
 def test_the_pause_of_a_crash_belongs_to_the_minute_in_which_the_member_fell_silent() -> None:
     first, second = rows(
         join(0, "a"), answer(0, "a"), join(0, "b"), answer(0, "b"),

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from kafkascope.report.build import Report
+from kafkascope.report.html.prose import advice
 from kafkascope.report.json_form import report_json, text_of
 from kafkascope.report.page.findings import command, figure_value, figures_of
 from kafkascope.report.page.page import PARTS, page
@@ -174,13 +175,14 @@ def test_an_empty_part_says_why() -> None:
     for words in (
         "No rule found anything beyond its threshold that somebody has to act on.",
         "Nothing with a time was recorded.",
-        "Nothing of a share group was recorded.",
+        "No traffic of a share group was recorded.",
         "No heartbeat or description of a streams group was recorded.",
         "No traffic of the metadata quorum was recorded",
-        "No answered call was recorded.",
-        "No answer had an error.",
-        "No answer told a client to wait.",
+        "No call with a response was recorded.",
+        "No response had an error.",
+        "No client was throttled.",
         "Every frame that was found could be decoded.",
+        "No rule fired.",
     ):
         assert words in text, words
 
@@ -214,11 +216,41 @@ def test_every_finding_is_under_its_incident(name: str) -> None:
     """And the timeline leads to each incident."""
     told = report(name).findings
     text = page(report(name))
-    assert text.count('<article class="proof">') == len(told.shown)
+    assert text.count('class="proof">') == len(told.shown)
     timeline = text[text.index('id="timeline"') : text.index('id="incidents"')]
     for place, one in enumerate(told.incidents.shown, 1):
         assert f'id="incident-{place}"' in text
         assert (f'href="#incident-{place}"' in timeline) == (one.severity != "info")
+
+
+def test_findings_charts_rules_and_tiles_link_to_each_other() -> None:
+    text = page(report("share"))
+    findings = report("share").findings.shown
+    for place, shown in enumerate(findings, 1):
+        assert f'<article id="finding-{place}"' in text and f'href="#rule-{shown.rule}"' in text
+        assert f'<section id="rule-{shown.rule}">' in text
+    group = text[text.index('<details id="share-group-1"') :]
+    assert group.count('href="#finding-') == sum(shown.subject_kind.startswith("share_") for shown in findings)
+    assert text.count('href="#share-group-1">chart</a>') == group.count('href="#finding-')
+    assert '<dt><a href="#incidents">incidents</a></dt>' in text and '<dt><a href="#unread">recordings</a></dt>' in text
+    assert 'href="#cluster-1">chart</a>' in page(report("quorum"))
+
+
+def test_commands_of_advice_are_blocks_that_can_be_copied() -> None:
+    block = advice(
+        "Read it: `kafkascope read F --exchange 'a b'`. Set `max.poll.records`, then `jcmd PID Thread.print`."
+    ).text
+    assert block.count('class="command"') == block.count(">Copy</button>") == 2
+    assert "<pre tabindex=\"0\"><code>kafkascope read F --exchange 'a b'</code></pre>" in block
+    assert "<p>Set <code>max.poll.records</code>, then </p>" in block and "<p></p>" not in block
+
+
+def test_only_very_slow_calls_are_red() -> None:
+    latency = {"minute_at": NOON, "api": "Metadata", "long_poll": False, "calls": 9, "p50_us": 5, "p99_us": 5}
+    for max_us, kind in ((999_999, "q-max"), (1_000_000, "q-late")):
+        with TemporaryDirectory() as folder:
+            text = page(report_of(Path(folder) / "lake", api_latency=[latency | {"max_us": max_us}]))
+        assert re.findall(r'<path d="[^"]*" class="(q-\w+)">', text) == [kind]
 
 
 def test_a_member_that_disappeared_ends_with_a_cross_on_the_timeline() -> None:

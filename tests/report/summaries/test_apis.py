@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from kafkascope.report.build import build
+from kafkascope.report.page.page import page
 from kafkascope.report.summaries.apis import MOST_CLIENTS
 from kafkascope.report.summaries.scope import Scope
 from tests.report.build import MINUTE, NOON, NOW, Row, incident, lake_of, put, report_of
@@ -86,6 +87,13 @@ def test_software_is_ready_where_the_newest_release_serves_all_that_it_says(tmp_
     assert (old.client_software, old.ready, old.until_release) == ("old 1.0", False, "3.9")
     assert [(gone.api, gone.api_version) for gone in old.dropped] == [("Produce", 2)]
     assert (new.ready, new.needs_release, new.until_release, new.apis) == (True, "4.0", None, 2)
+
+
+def test_versions_that_were_negotiated_are_not_what_a_client_needs(tmp_path: Path) -> None:
+    rows = [version(client_software="new 4.3", api="Fetch", api_version=17, first_release="4.0")]
+    text = page(report_of(tmp_path / "lake", client_versions=rows))
+    assert "newest versions used" in text and "of Kafka 4.0" in text
+    assert "needs</th>" not in text and "or newer" not in text
 
 
 def test_losses_encryption_and_quarantine_are_summed(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def test_the_report_of_older_marts_is_made(old: Lake, tmp_path: Path, capsys: py
     page = tmp_path / "report.html"
     assert main(["report", old.uri, "--html", str(page)]) in (0, 1)
     assert capsys.readouterr().err == ""
-    assert "Cluster whose id was not recorded" in page.read_text()
+    assert "Cluster whose id wasn't recorded" in page.read_text()
 
 
 def test_the_pages_of_a_lake_with_older_marts_are_made(old: Lake) -> None:

@@ -139,4 +139,29 @@ def replica(**values: Any) -> Row:
 def test_one_moment_is_told_in_words(tmp_path: Path) -> None:
     text = page(report_of(tmp_path / "lake", quorum_replicas=[replica(cluster_id="one")]))
     assert "seen at one moment alone, 15 Nov 2026" in text and "node 1 in epoch 3" in text
-    assert "Cluster one" in text and "1 observation<" in text
+    assert "Cluster <code>one</code>" in text and "1 observation<" in text
+
+
+def test_observers_are_drawn_apart_from_the_fetch_timeout_of_voters(tmp_path: Path) -> None:
+    rows = [
+        replica(replica_id=node, role=role, observed_at=NOON + at * SECOND, lag_ms=lag_ms, fetch_age_ms=lag_ms)
+        for at in (0, 60)
+        for node, role, lag_ms in ((2, "follower", 2_500), (7, "observer", 12_000))
+    ]
+    (quorum,) = report_of(tmp_path / "lake", quorum_replicas=rows).quorums.shown
+    text = quorum_figure(quorum, "q").text
+    assert text.index("voters behind by, seconds") < text.index("fetch timeout, 2 s by default")
+    assert text.index("fetch timeout, 2 s by default") < text.index("observers behind by, seconds")
+    assert text.index("observers behind by, seconds") < text.index("broker session timeout, 9 s by default")
+    assert "Furthest behind was node 2, by 2.5 s." in text and quorum_line(quorum).endswith("node 2 up to 2.5 s behind")
+
+
+def test_only_observers_are_seen_without_voters(tmp_path: Path) -> None:
+    rows = [
+        replica(replica_id=7, role="observer", observed_at=NOON + at * SECOND, lag_ms=12_000, fetch_age_ms=12_000)
+        for at in (0, 60)
+    ]
+    (quorum,) = report_of(tmp_path / "lake", quorum_replicas=rows).quorums.shown
+    text = quorum_figure(quorum, "q").text
+    assert "fetch timeout" not in text and "session timeout" in text
+    assert quorum_line(quorum).endswith("observer node 7 up to 12 s behind")

@@ -33,13 +33,20 @@ def test_sums_are_those_of_the_recorded_incident(tmp_path: Path) -> None:
         "disconnected": 4,
         "session_closed": 3,
     }
-    assert (group.group_id, group.acquired, group.redelivered, group.archived) == ("processors", 136, 14, 2)
+    assert (group.group_id, group.acquired, group.redelivered, group.archived) == ("processors", 136, 14, 1)
     assert group.outcomes == outcomes
     assert {name: sum(steps) for name, steps in group.ended.items()} == outcomes
     assert group.counts == ((1, 122), (2, 11), (3, 1), (4, 1), (5, 1))
     assert [place.redelivered for place in group.places] == [sum(row) for row in group.again] == [14, 0, 0]
     assert [place.highest_count for place in group.places] == [5, 1, 1]
     assert (group.health.state, group.health.near_limit) == ("Empty", 2)
+
+
+def test_archived_records_are_those_of_the_finding(tmp_path: Path) -> None:
+    """A rejected record is dropped too, but by the application and not at the delivery limit."""
+    report = report_of(tmp_path / "lake", **incident("share"))
+    (poison,) = [finding for finding in report.findings.shown if finding.rule == "share_poison_record"]
+    assert report.share.shown[0].archived == poison.figures["records"] == 1
 
 
 def test_lanes_show_who_held_what_until_when(tmp_path: Path) -> None:

@@ -1,14 +1,14 @@
-"""The rules about APIs, clients and the recording itself: thresholds with their reasons, what each says, what to do."""
+"""The rules about APIs, clients and the recording: thresholds with reasons, what each finding says, what to do."""
 
-from kafkascope.formatting import count, percent, span
+from kafkascope.formatting import count, first_names, percent, span
 from kafkascope.health.findings.episodes import Episode
 from kafkascope.health.findings.rule import Limits, Rule, SeverityAndSummary, Threshold
-from kafkascope.health.findings.words import name_counts, names
+from kafkascope.health.findings.words import name_counts, names, quoted, several, words_with_counts
 
-# What is told of a whole recording is no incident that ends and comes back.
+# What is about a whole recording is one finding, not one per gap.
 _FOREVER_US = 1 << 62
 
-# Answers by which the protocol works: the client looks again, and goes on. In an answer to any API, or to one.
+# Responses by which the protocol works: the client is redirected or retries, and goes on. Of any API, or of one.
 PASSING = frozenset(
     {
         "REBALANCE_IN_PROGRESS",  # the member joins again
@@ -34,7 +34,7 @@ PASSING = frozenset(
         "CONCURRENT_TRANSACTIONS",
         "SNAPSHOT_NOT_FOUND",
         "ELECTION_NOT_NEEDED",
-        "Metadata UNKNOWN_TOPIC_OR_PARTITION",  # until the topic is created
+        "Metadata UNKNOWN_TOPIC_OR_PARTITION",  # until the topic exists
         "CreateTopics TOPIC_ALREADY_EXISTS",
         "ApiVersions UNSUPPORTED_VERSION",  # asked too new: the client asks again with an older one
         "OffsetFetch UNKNOWN_TOPIC_OR_PARTITION",
@@ -50,7 +50,7 @@ def _error_rate(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
         return None
     critical = share >= limits["critical_share"] and errors >= limits["critical_errors"]
     summary = (
-        f"{episode.subject} failed in {errors:,.0f} of {count(calls, 'call')} ({percent(share)}): "
+        f"{_api(episode)} failed in {errors:,.0f} of {calls:,.0f} calls ({percent(share)}): "
         f"{name_counts(episode.named['error_names'], 3)}."
     )
     return ("critical" if critical else "warning"), summary
@@ -62,8 +62,8 @@ def _passing_errors(episode: Episode, limits: Limits) -> SeverityAndSummary | No
         return None
     lasting = episode.length_ms >= limits["warning_minutes"] * 60_000 and errors / calls >= limits["warning_share"]
     summary = (
-        f"{episode.subject} was told to look again in {errors:,.0f} of {count(calls, 'call')}, over "
-        f"{span(episode.length_ms)}: {name_counts(episode.named['error_names'], 3)}."
+        f"{_api(episode)} was redirected or retried in {errors:,.0f} of {calls:,.0f} calls: "
+        f"{name_counts(episode.named['error_names'], 3)}."
     )
     return ("warning" if lasting else "info"), summary
 
@@ -72,9 +72,7 @@ def _unanswered(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     missing, calls = episode.number("unanswered"), max(1, episode.number("calls"))
     if missing < limits["calls"] or missing / calls < limits["share"]:
         return None
-    summary = (
-        f"{episode.subject} got no answer to {missing:,.0f} of {count(calls, 'call')} ({percent(missing / calls)})."
-    )
+    summary = f"{_api(episode)} got no response to {missing:,.0f} of {calls:,.0f} calls ({percent(missing / calls)})."
     return "warning", summary
 
 
@@ -83,8 +81,8 @@ def _slow(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     if episode.number("minutes") < limits["minutes"]:
         return None
     summary = (
-        f"One in a hundred calls of {episode.subject} took {span(worst)} or longer, in "
-        f"{count(episode.number('minutes'), 'minute')} with {count(episode.number('calls'), 'call')}."
+        f"{_api(episode)}: p99 latency {span(worst)}, over {episode.number('minutes'):,.0f} min with "
+        f"{several(episode.number('calls'), 'call')}."
     )
     return ("critical" if worst >= limits["critical_ms"] else "warning"), summary
 
@@ -94,9 +92,9 @@ def _throttled(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     if total < limits["ms"]:
         return None
     summary = (
-        f"Client {episode.subject} was throttled in {count(episode.number('throttled'), 'answer')}, for {span(total)} "
-        f"in "
-        f"all and {span(episode.number('max_throttle_ms'))} at most: {name_counts(episode.named['apis'], 3)}."
+        f"Client {quoted(episode.subject)} was throttled in {several(episode.number('throttled'), 'response')} for "
+        f"{span(total)} in all, at most {span(episode.number('max_throttle_ms'))} at a time: "
+        f"{name_counts(episode.named['apis'], 3)}."
     )
     return "warning", summary
 
@@ -105,10 +103,10 @@ def _versions_dropped(episode: Episode, limits: Limits) -> SeverityAndSummary | 
     calls = episode.number("calls")
     if calls < limits["calls"]:
         return None
-    releases = names(episode.named["last_releases"])
+    releases = first_names(sorted(episode.named["last_releases"]), 5)
     summary = (
-        f"{episode.subject} speaks versions that the newest release no longer serves, in {count(calls, 'call')}: "
-        f"{names(episode.named['versions'])}; last served by {releases}."
+        f"{quoted(episode.subject)} uses versions that the newest release no longer serves, in "
+        f"{several(calls, 'call')}: {names(episode.named['versions'])}; last served by Kafka {releases}."
     )
     return "warning", summary
 
@@ -118,14 +116,32 @@ def _unknown(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     if calls < limits["calls"]:
         return None
     clients = names(episode.named["clients"])
-    summary = f"{episode.subject} is in no release that the catalog knows; {count(calls, 'call')} by {clients}."
+    summary = f"{quoted(episode.subject)} isn't in any known release; {several(calls, 'call')} by {clients}."
     return "info", summary
+
+
+def _api(episode: Episode) -> str:
+    """`Metadata`, `Metadata` at `10.0.0.1:9092`."""
+    api, at, address = episode.subject.partition(" at ")
+    return f"{quoted(api)}{at}{quoted(address)}" if at else quoted(api)
+
+
+def _file_name(path: str) -> str:
+    return path.rstrip("/").rpartition("/")[2] or path
+
+
+def _recording(episode: Episode) -> str:
+    """The file's name; its whole path is the subject."""
+    first, _, others = episode.subject.rpartition(" and ")
+    if others.endswith(" more") and first:
+        return f"{quoted(_file_name(first))} and {others}"
+    return quoted(_file_name(episode.subject))
 
 
 def _most(episode: Episode) -> str:
     """Which of several recordings has most of it."""
     ordered = sorted(episode.named["recordings"].items(), key=lambda item: (-item[1], item[0]))
-    return f"; {ordered[0][0]} has most of it" if len(ordered) > 1 else ""
+    return f"; {quoted(_file_name(ordered[0][0]))} has most of it" if len(ordered) > 1 else ""
 
 
 def _tls(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
@@ -133,7 +149,7 @@ def _tls(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     share = tls / all_bytes
     if share < limits["share"]:
         return None
-    summary = f"{percent(share)} of the bytes of {episode.subject} are TLS and could not be read{_most(episode)}."
+    summary = f"{percent(share)} of the bytes of {_recording(episode)} are TLS and couldn't be read{_most(episode)}."
     return ("warning" if share >= limits["warning_share"] else "info"), summary
 
 
@@ -143,7 +159,7 @@ def _lost(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     if share < limits["share"]:
         return None
     summary = (
-        f"{count(lost, 'byte')} of the connections in {episode.subject} {'is' if lost == 1 else 'are'} missing "
+        f"{count(lost, 'byte')} of the connections in {_recording(episode)} {'is' if lost == 1 else 'are'} missing "
         f"({percent(share)}){_most(episode)}."
     )
     much = share >= limits["warning_share"] and lost >= limits["warning_bytes"]
@@ -155,8 +171,8 @@ def _unreadable(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     if episode.number("places") < limits["places"]:
         return None
     summary = (
-        f"{count(episode.number('places'), 'place')} of {episode.subject} could not be read: "
-        f"{name_counts(episode.named['kinds'])}{_most(episode)}."
+        f"{several(episode.number('places'), 'place')} of {_recording(episode)} couldn't be read: "
+        f"{words_with_counts(episode.named['kinds'])}{_most(episode)}."
     )
     return ("warning" if bad >= limits["warning_share"] * frames and bad else "info"), summary
 
@@ -166,74 +182,78 @@ RULES = (
         "api_error_rate",
         "warning; critical from `critical_share` and `critical_errors` on",
         "api",
-        "Calls of an API fail with errors that are no part of how the protocol works. Errors that have a rule of "
-        "their own are told there. Counted over minutes with such errors.",
+        "Calls of an API fail with errors that aren't part of how the protocol works. Errors with a rule of their own "
+        "aren't counted here. Counted over minutes with such errors.",
         ("api_errors", "api_latency"),
         (
             Threshold("share", 0.05, "of the calls", "clients retry: one in twenty shows in their latency"),
-            Threshold("errors", 5, "errors", "fewer are somebody's typing"),
+            Threshold("errors", 5, "errors", "fewer can be typing mistakes"),
             Threshold("critical_share", 0.5, "of the calls", "more fail than succeed"),
-            Threshold("critical_errors", 100, "errors", "that many calls are no experiment"),
+            Threshold("critical_errors", 100, "errors", "that many calls aren't an experiment"),
         ),
-        "`kafkascope error NAME` tells the cause and remedy of each; api_errors has them by client and broker. "
-        "…_AUTHORIZATION_FAILED: kafka-acls.sh --list. NOT_ENOUGH_REPLICAS: min.insync.replicas against the brokers "
-        "that are up.",
+        "Cause and remedy of each: `kafkascope error NAME`; the table api_errors has them by client and broker. "
+        "…_AUTHORIZATION_FAILED: look at the ACLs, `kafka-acls.sh --bootstrap-server BROKER --list`. "
+        "NOT_ENOUGH_REPLICAS: compare min.insync.replicas with the brokers that run.",
         _error_rate,
     ),
     Rule(
         "api_passing_errors",
         "info; warning from `warning_minutes` and `warning_share` on",
         "api",
-        "Answers that make clients look again, as a restart or a rebalance brings them: REBALANCE_IN_PROGRESS, "
-        "UNKNOWN_MEMBER_ID, NOT_COORDINATOR, NOT_LEADER_OR_FOLLOWER and their like. They pass.",
+        "Responses that redirect clients or make them retry, usual after a restart or a rebalance: "
+        "REBALANCE_IN_PROGRESS, UNKNOWN_MEMBER_ID, NOT_COORDINATOR, NOT_LEADER_OR_FOLLOWER and others. They pass.",
         ("api_errors", "api_latency"),
         (
             Threshold("errors", 20, "errors", "each client has a few at every restart of a broker"),
             Threshold(
-                "warning_minutes", 5, "minutes", "metadata.max.age.ms: by then a client has asked anew by itself"
+                "warning_minutes",
+                5,
+                "minutes",
+                "metadata.max.age.ms: by then a client refreshes its metadata by itself",
             ),
-            Threshold("warning_share", 0.5, "of the calls", "more are sent away than served"),
+            Threshold("warning_share", 0.5, "of the calls", "more are redirected than served"),
         ),
-        "Compare with restarts, elections and rebalances of that time. If they last: a client that does not refresh "
-        "its metadata, or a coordinator that does not load (see the broker's log).",
+        "Compare with restarts, elections and rebalances of that time. If they last, a client doesn't refresh "
+        "its metadata, or a coordinator doesn't load (see the broker's log).",
         _passing_errors,
     ),
     Rule(
         "api_unanswered",
         "warning",
         "api",
-        "Requests without an answer in the recording. Those that may wait by design are left out: each recording ends "
-        "with some of them open.",
+        "Requests without a response in the recording. Long polls, which wait by design, are left out: each recording "
+        "ends with some of them open.",
         ("api_latency",),
         (
-            Threshold("calls", 5, "calls", "a recording that ends cuts a few"),
+            Threshold("calls", 5, "calls", "the end of a recording cuts off a few"),
             Threshold(
                 "share", 0.01, "of the calls of those minutes", "clients wait request.timeout.ms (30 s) for each"
             ),
         ),
-        "Look at recording_lost first: the answers may be what it lacks. Else the broker hung up or hangs: its log, "
-        "its request queue (metrics RequestQueueSize, RequestHandlerAvgIdlePercent).",
+        "Look at recording_lost first: the responses may be missing from the recording. Otherwise the broker hangs or "
+        "closed the connection: look at its log and its request queue (metrics RequestQueueSize, "
+        "RequestHandlerAvgIdlePercent).",
         _unanswered,
     ),
     Rule(
         "api_slow",
         "warning; critical from `critical_ms` on",
         "api",
-        "Calls that wait for nothing by design take long. Long polls are left out.",
+        "Calls take long that don't wait by design. Long polls are left out.",
         ("api_latency",),
         (
             Threshold(
                 "ms",
                 1000,
                 "ms at the 99th percentile of a minute",
-                "healthy brokers take milliseconds; the default of replica.fetch.wait.max.ms, the longest wait behind "
+                "healthy brokers take milliseconds; the default of replica.fetch.wait.max.ms, the longest wait for "
                 "acks=all, is 500",
             ),
-            Threshold("critical_ms", 30_000, "ms", "request.timeout.ms: clients give up and send again"),
+            Threshold("critical_ms", 30_000, "ms", "request.timeout.ms: clients stop waiting and retry"),
             Threshold("calls", 20, "calls in the minute", "with fewer, one call is the percentile"),
-            Threshold("minutes", 1, "minutes", "raise it to leave short spikes out"),
+            Threshold("minutes", 1, "minutes", "raise it to ignore short spikes"),
         ),
-        "The broker's request log, or its TotalTimeMs metrics by request, say where the time goes: RequestQueueTimeMs "
+        "The broker's request log, or its TotalTimeMs metrics by request, show where the time goes: RequestQueueTimeMs "
         "(num.io.threads), LocalTimeMs (disk), RemoteTimeMs (replicas), ResponseQueueTimeMs (num.network.threads).",
         _slow,
     ),
@@ -241,23 +261,24 @@ RULES = (
         "client_throttled",
         "warning",
         "client",
-        "Brokers held a client back by quota.",
+        "Brokers throttled a client by its quota.",
         ("throttling",),
         (Threshold("ms", 1000, "ms in all", "quota.window.size.seconds (1 s): a whole window"),),
-        "kafka-configs.sh --bootstrap-server BROKER --describe --entity-type clients (and users) shows the quotas: "
-        "producer_byte_rate, consumer_byte_rate, request_percentage, controller_mutation_rate.",
+        "Quotas of clients (users are another entity type): `kafka-configs.sh --bootstrap-server BROKER --describe "
+        "--entity-type clients`. They are producer_byte_rate, consumer_byte_rate, request_percentage and "
+        "controller_mutation_rate.",
         _throttled,
     ),
     Rule(
         "client_versions_dropped",
         "warning",
         "client",
-        "A client uses API versions that the newest release does not serve: after the upgrade it fails, if it cannot "
-        "speak newer ones. A client that could speak newer ones may do so only because its broker is old.",
+        "A client uses API versions that the newest release doesn't serve. After the upgrade it fails if it has no "
+        "newer ones; a client that has them may use old ones only because its broker is old.",
         ("client_versions",),
-        (Threshold("calls", 1, "calls", "one call that fails can be the one that connects"),),
+        (Threshold("calls", 1, "calls", "the one call that fails can be the one that connects"),),
         "Upgrade the client's library before the brokers (4.0 dropped what clients before 2.1 need, KIP-896). "
-        "`kafkascope changelog API` shows which release has which version.",
+        "Which release has which version: `kafkascope changelog API`.",
         _versions_dropped,
         _FOREVER_US,
     ),
@@ -265,10 +286,10 @@ RULES = (
         "api_unknown",
         "info",
         "api",
-        "Calls of an API key or version that is in no release: a vendor's own, a newer release, or bytes that are no "
-        "Kafka.",
+        "Calls of an API key or version that isn't in any known release: a vendor's own, a newer release, or bytes "
+        "that aren't Kafka.",
         ("client_versions",),
-        (Threshold("calls", 1, "calls", "nothing can be told about them"),),
+        (Threshold("calls", 1, "calls", "nothing is known about them"),),
         "Find out what the client is. If it is a newer Kafka, upgrade kafkascope.",
         _unknown,
         _FOREVER_US,
@@ -277,15 +298,15 @@ RULES = (
         "recording_tls",
         "info; warning from `warning_share` on",
         "recording",
-        "Much of a recording is encrypted: health is judged by the rest. Files that follow each other within five "
-        "minutes are one recording; the figures name those with most of it.",
+        "A large part of a recording is encrypted, so health is judged by the rest. Files that follow each other "
+        "within five minutes are one recording; the figures name those with the most encrypted bytes.",
         ("captures",),
         (
             Threshold("share", 0.05, "of the bytes", "less is a client or two"),
-            Threshold("warning_share", 0.5, "of the bytes", "most of what happened is not seen"),
+            Threshold("warning_share", 0.5, "of the bytes", "most of what happened isn't seen"),
         ),
-        "Use the broker's request log (logger kafka.request.logger at DEBUG), which is written behind TLS, or record "
-        "a plaintext listener.",
+        "Use the broker's request log (logger kafka.request.logger at DEBUG), which is written after decryption, or "
+        "record a plaintext listener.",
         _tls,
         _FOREVER_US,
     ),
@@ -293,7 +314,7 @@ RULES = (
         "recording_lost",
         "info; warning from `warning_share` and `warning_bytes` on",
         "recording",
-        "Packets are missing: answers seem lost and deliveries unfinished that were not. Files that follow each other "
+        "Packets are missing, so that responses seem lost and deliveries seem unfinished. Files that follow each other "
         "are one recording, as in recording_tls.",
         ("captures",),
         (
@@ -302,7 +323,7 @@ RULES = (
             Threshold("warning_bytes", 10_000, "bytes", "less is a frame or two of a small file"),
         ),
         "Record with a larger buffer (tcpdump -B 65536), on a faster disk, whole packets (-s 0), with a filter on the "
-        "Kafka ports; see what tcpdump says was dropped by the kernel.",
+        "Kafka ports; compare with the packets that tcpdump reports as dropped by the kernel.",
         _lost,
         _FOREVER_US,
     ),
@@ -310,15 +331,14 @@ RULES = (
         "recording_unreadable",
         "info; warning from `warning_share` on",
         "recording",
-        "Messages or parts of a recording could not be read. Files that follow each other are one recording, as in "
+        "Messages or parts of a recording couldn't be read. Files that follow each other are one recording, as in "
         "recording_tls.",
         ("quarantine", "captures"),
         (
-            Threshold("places", 1, "places", "nothing is left out without a word"),
+            Threshold("places", 1, "places", "nothing is left out silently"),
             Threshold("warning_share", 0.01, "of the frames undecoded", "what is counted here is off by as much"),
         ),
-        "The table quarantine names packet, message and reason of each. Of messages that no rule explains, "
-        "`kafkascope read FILE` shows the exchange.",
+        "The table quarantine has packet, message and reason of each. To see the exchanges: `kafkascope read FILE`.",
         _unreadable,
         _FOREVER_US,
     ),

@@ -4,7 +4,6 @@ Each mart is read once, a row at a time and in any order; the findings do not de
 subjects in trouble and the minutes, not with the rows.
 """
 
-import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -15,6 +14,7 @@ from kafkascope.health.findings import quorum as findings_quorum
 from kafkascope.health.findings import recordings as findings_recordings
 from kafkascope.health.findings import share as findings_share
 from kafkascope.health.findings import streams as findings_streams
+from kafkascope.health.findings.advice import Brokers, advice_of
 from kafkascope.health.findings.episodes import Episode, Signs, gather_episodes
 from kafkascope.health.findings.rule import Limits, Rule, Severity
 from kafkascope.health.findings.rules import RULES, limits_of
@@ -53,8 +53,13 @@ def findings_of(marts: Mapping[str, Iterable[_Row]], thresholds: Mapping[str, fl
     read of each is told by `needs`. `thresholds` are those that differ, as `rule.threshold`."""
     limits = limits_of(thresholds)
     signs = Signs()
-    _read(marts, signs, limits)
-    findings = [finding for rule in RULES.values() for finding in _findings_of_rule(rule, signs, limits[rule.name])]
+    recorded = _read(marts, signs, limits)
+    brokers = Brokers(marts.get("brokers", ()), marts.get("groups", ()))
+    findings = [
+        finding
+        for rule in RULES.values()
+        for finding in _findings_of_rule(rule, signs, limits[rule.name], recorded, brokers)
+    ]
     yield from sorted(findings, key=finding_order)
 
 
@@ -76,7 +81,9 @@ def verdict_of(findings: Iterable[Finding]) -> Verdict:
     return Verdict("healthy", f"Nothing is beyond a threshold{f', {notes}' if info else ''}.", critical, warning, info)
 
 
-def _read(marts: Mapping[str, Iterable[_Row]], signs: Signs, limits: Mapping[str, Limits]) -> None:
+def _read(
+    marts: Mapping[str, Iterable[_Row]], signs: Signs, limits: Mapping[str, Limits]
+) -> findings_recordings.Recordings:
     def rows(mart: str) -> Iterable[_Row]:
         return marts.get(mart, ())
 
@@ -97,13 +104,22 @@ def _read(marts: Mapping[str, Iterable[_Row]], signs: Signs, limits: Mapping[str
     findings_api.errors(rows("api_errors"), calls, signs)
     findings_api.throttling(rows("throttling"), signs)
     findings_api.client_versions(rows("client_versions"), signs)
+    return recorded
 
 
-def _findings_of_rule(rule: Rule, signs: Signs, limits: Limits) -> Iterator[Finding]:
+def _findings_of_rule(
+    rule: Rule, signs: Signs, limits: Limits, recorded: findings_recordings.Recordings, brokers: Brokers
+) -> Iterator[Finding]:
+    def episodes() -> Iterator[Episode]:
+        for episode in signs.episodes(rule.name, rule.gap_us):
+            # What counts by the minute ends with its recording.
+            episode.to_at = recorded.end_of(episode.from_at, episode.to_at)
+            yield episode
+
     def fires(episode: Episode) -> bool:
         return rule.tell(episode, limits) is not None
 
-    for episode in gather_episodes(signs.episodes(rule.name, rule.gap_us), fires, rule.gap_us):
+    for episode in gather_episodes(episodes(), fires, rule.gap_us):
         firing = rule.tell(episode, limits)
         if firing is None:
             continue
@@ -118,6 +134,6 @@ def _findings_of_rule(rule: Rule, signs: Signs, limits: Limits) -> Iterator[Find
             episode.to_at,
             summary,
             episode.figures(),
-            rule.advice.replace("{group}", shlex.quote(episode.group)),
+            advice_of(rule, kind, episode, brokers),
             episode.evidence,
         )

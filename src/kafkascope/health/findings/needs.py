@@ -26,6 +26,9 @@ def needs_of(thresholds: Mapping[str, float]) -> dict[str, Need]:
     late_us = _whole(limits["share_slow_acknowledgement"]["lock_share"] * 1000)
     pause_ms = _whole(limits["streams_long_pause"]["ms"])
     return {
+        # For the commands of advice.
+        "brokers": _need("broker_address cluster_id calls"),
+        "groups": _need("group_id coordinator"),
         "captures": _need("capture_uri kind first_at last_at frames lost_bytes tls_bytes tcp_bytes"),
         "quarantine": _need("capture_uri recorded_at exchange_id kind message"),
         "share_deliveries": _need(

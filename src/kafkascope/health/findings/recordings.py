@@ -72,6 +72,11 @@ class Recordings:
     by_uri: dict[str, list[Recording]]
     until: int | None
 
+    def end_of(self, from_at: int, to_at: int) -> int:
+        """The end of an interval, but not after the recordings that it reaches into."""
+        ends = [part.last_at for part in self.recordings if part.began_at <= to_at and part.last_at >= from_at]
+        return max(from_at, min(to_at, max(ends, default=to_at)))
+
     def holding(self, uri: str, at: int | None) -> Recording:
         """The recording that a place in a file is of: a file that has grown can be in several."""
         candidates = self.by_uri.get(uri) or self.recordings[:1] or [Recording()]

@@ -23,8 +23,9 @@ class Threshold:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """`tell` takes an episode and the rule's thresholds, and gives severity and summary, or None where it is nothing to
-    speak of. `{group}` in the advice is the group, as a shell wants it."""
+    """`tell` takes an episode and the rule's thresholds, and returns severity and summary, or None below them. In the
+    advice commands are in backticks; `{group}` is the group, `{topic}`, `{partition}` and `{offset}` are those of a
+    partition, quoted for a shell, and BROKER is a broker's address."""
 
     name: str
     severity: str

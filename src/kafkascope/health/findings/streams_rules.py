@@ -1,33 +1,38 @@
-"""The rules about streams groups: thresholds with their reasons, what each says and what to do."""
+"""The rules about streams groups: thresholds with their reasons, what each finding says, and what to do."""
 
-from kafkascope.formatting import count, span
+from kafkascope.formatting import span
 from kafkascope.health.findings.episodes import Episode
 from kafkascope.health.findings.rule import Limits, Rule, Severity, SeverityAndSummary, Threshold
-from kafkascope.health.findings.words import name_counts, names, times
+from kafkascope.health.findings.words import name_counts, names, quoted, several, words_with_counts
 
 _MINUTES, _STATUSES = ("streams_group_health",), ("streams_statuses", "streams_group_health")
-_DESCRIBE = "kafka-streams-groups.sh --bootstrap-server BROKER --describe --group {group}"
+_DESCRIBE = "`kafkascope describe streams-group BROKER {group}`"
 _CONFIG = "kafka-configs.sh --bootstrap-server BROKER --alter --entity-type groups --entity-name {group} --add-config"
 # group.streams.heartbeat.interval.ms is 5 s, group.streams.session.timeout.ms 45 s.
 _HANDOVER_MS, _TAKEOVER_MS = 15_000, 60_000
-_HANDOVER = "three heartbeats (5 s by default): given up, granted, reported"
-_TAKEOVER = "the session timeout (45 s) and three heartbeats: even a crash is over by then"
+_HANDOVER = "three heartbeats (5 s by default): released, granted, reported"
+_TAKEOVER = "the session timeout (45 s) and three heartbeats: even after a crash it has an owner by then"
+
+
+def _group(name: str) -> str:
+    return f"streams group {quoted(name)}"
 
 
 def _task(episode: Episode) -> str:
     if episode.subjects > 1:
-        return f"{episode.subjects} tasks of streams group {episode.group} ({names(episode.named['tasks'])})"
-    return f"Task {episode.subject.removeprefix(episode.group + '/')} of streams group {episode.group}"
+        return f"×{episode.subjects} tasks of {_group(episode.group)} ({names(episode.named['tasks'])})"
+    return f"Task {quoted(episode.subject.removeprefix(episode.group + '/'))} of {_group(episode.group)}"
 
 
 def _unheld(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     longest = episode.number("longest_ms")
     if longest < limits["ms"]:
         return None
-    still = ", and nobody took it again" if episode.number("open") and episode.subjects == 1 else ""
+    still = " until the recording ended" if episode.number("open") and episode.subjects == 1 else ""
     up_to = "up to " if episode.subjects > 1 else ""
     summary = (
-        f"{_task(episode)} had no member for {up_to}{span(longest)}{still}: {name_counts(episode.named['causes'])}."
+        f"{_task(episode)} had no owner for {up_to}{span(longest)}{still}: "
+        f"{words_with_counts(episode.named['causes'])}."
     )
     return ("critical" if longest >= limits["critical_ms"] else "warning"), summary
 
@@ -39,8 +44,8 @@ def _long_pause(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     cold = episode.number("cold")
     state = f", {cold:.0f} of them to members without a copy of the state" if cold else ""
     summary = (
-        f"{_task(episode)} stood still for up to {span(longest)} in {count(episode.number('moves'), 'move')}{state}: "
-        f"{name_counts(episode.named['causes'])}."
+        f"{_task(episode)} stalled for up to {span(longest)} in {several(episode.number('moves'), 'move')}{state}: "
+        f"{words_with_counts(episode.named['causes'])}."
     )
     return ("critical" if longest >= limits["critical_ms"] else "warning"), summary
 
@@ -50,10 +55,11 @@ def _member_lost(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     if silent < limits["silent_ms"]:
         return None
     client = max(episode.named["clients"], default=episode.subject.rpartition("/")[2])
-    members = f"Member {client}" if episode.subjects == 1 else f"{episode.subjects} members"
+    members = f"Member {quoted(client)}" if episode.subjects == 1 else f"×{episode.subjects} members"
+    tasks = several(episode.number("active_tasks"), "active task")
     summary = (
-        f"{members} of streams group {episode.group} went without leaving, with "
-        f"{count(episode.number('active_tasks'), 'active task')}; the group noticed after {span(silent)}."
+        f"{members} of {_group(episode.group)} with {tasks} disappeared without leaving the group, which noticed after "
+        f"{span(silent)}."
     )
     return "warning", summary
 
@@ -63,9 +69,9 @@ def _many_moves(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     if moves < limits["moves"] or moves < limits["moves_per_task"] * tasks:
         return None
     summary = (
-        f"Streams group {episode.subject} moved its {count(tasks, 'task')} {times(moves)} in "
-        f"{span(episode.length_ms)}, with {count(episode.number('joined'), 'join')}, "
-        f"{count(episode.number('left'), 'leave')} and {count(episode.number('lost'), 'lost member')}."
+        f"Streams group {quoted(episode.subject)} with {several(tasks, 'task')} had {several(moves, 'move')} in "
+        f"{span(episode.length_ms)}: {several(episode.number('joined'), 'member')} joined, "
+        f"{several(episode.number('left'), 'member')} left, {several(episode.number('lost'), 'member')} disappeared."
     )
     return "warning", summary
 
@@ -74,8 +80,8 @@ def _standbys_missing(episode: Episode, limits: Limits) -> SeverityAndSummary | 
     minutes = episode.number("minutes")
     if minutes < limits["minutes"]:
         return None
-    missing = count(episode.number("missing"), "standby task")
-    return "warning", f"Streams group {episode.subject} lacked up to {missing} for {count(minutes, 'minute')}."
+    missing = several(episode.number("missing"), "standby task")
+    return "warning", f"Streams group {quoted(episode.subject)} lacked up to {missing} for {minutes:,.0f} min."
 
 
 def _warmup_stuck(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
@@ -83,7 +89,8 @@ def _warmup_stuck(episode: Episode, limits: Limits) -> SeverityAndSummary | None
     if longest < limits["ms"] and dropped < limits["dropped"]:
         return None
     summary = f"{_task(episode)} {'was' if episode.subjects == 1 else 'were'} warmed up for up to {span(longest)}"
-    return "warning", f"{summary}, given up {times(dropped)}, and did not become active there."
+    ended = f", dropped ×{dropped:,.0f}," if dropped else ""
+    return "warning", f"{summary}{ended} and didn't become active."
 
 
 def _fenced(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
@@ -91,7 +98,8 @@ def _fenced(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     if members < limits["members"]:
         return None
     summary = (
-        f"{count(members, 'member')} of streams group {episode.subject} had to join anew: the group had given them up."
+        f"{several(members, 'member')} of {_group(episode.subject)} had to rejoin: the group had removed "
+        f"{'it' if members == 1 else 'them'}."
     )
     return "warning", summary
 
@@ -100,15 +108,18 @@ def _shutdown(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     requests = episode.number("requests")
     if requests < limits["requests"] and not episode.number("statuses"):
         return None
-    by_requests = f" by {count(requests, 'request')}" if requests else ""
-    return "critical", f"All members of streams group {episode.subject} were told to shut down{by_requests}."
+    by_requests = f" by {several(requests, 'request')}" if requests else ""
+    return "critical", f"All members of {_group(episode.subject)} were ordered to shut down{by_requests}."
 
 
 def _topology_refused(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     calls = episode.number("calls")
     if calls < limits["calls"]:
         return None
-    return "warning", f"The topology of client {episode.subject} was refused: {name_counts(episode.named['errors'])}."
+    return (
+        "warning",
+        f"The topology of client {quoted(episode.subject)} was refused: {name_counts(episode.named['errors'])}.",
+    )
 
 
 def _status(severity: Severity, after: Severity | None, description: str) -> "_StatusTeller":
@@ -131,7 +142,7 @@ class _StatusTeller:
         detail = f": {details[0].rstrip('.')}" if details else ""
         severity = self.after if self.after and longest >= limits["later_ms"] else self.severity
         lasting = f" for {span(longest)}" if longest else ""  # it was seen once
-        return severity, f"Streams group {episode.subject} {self.says}{lasting}{detail}."
+        return severity, f"Streams group {quoted(episode.subject)} {self.says}{lasting}{detail}."
 
 
 STATUS_RULES = {
@@ -149,49 +160,50 @@ RULES = (
         "streams_task_unheld",
         "warning; critical from `critical_ms` on",
         "streams_task",
-        "A task had no member: a new one that nobody took, or one that nobody took again. Tasks that were taken again "
-        "are told by streams_long_pause.",
+        "A task had no owner: a new task that no member took, or one that nobody took over. Tasks that another member "
+        "took over are in streams_long_pause.",
         ("streams_unheld", "streams_group_health", "captures"),
         (Threshold("ms", _HANDOVER_MS, "ms", _HANDOVER), Threshold("critical_ms", _TAKEOVER_MS, "ms", _TAKEOVER)),
-        f"{_DESCRIBE} --members --verbose shows assignment and target: a target that waits names the member that does "
-        "not let go. --state shows NotReady where topics are missing.",
+        f"Who has which task, and who should: {_DESCRIBE}. A task that waits for its target names the member that "
+        "doesn't release it; the state is NotReady where topics are missing.",
         _unheld,
     ),
     Rule(
         "streams_long_pause",
         "warning; critical from `critical_ms` on",
         "streams_task",
-        "A task stood still between two members.",
+        "A task made no progress between two members.",
         ("streams_moves",),
         (Threshold("ms", _HANDOVER_MS, "ms", _HANDOVER), Threshold("critical_ms", _TAKEOVER_MS, "ms", _TAKEOVER)),
         "After a crash the pause is the session timeout (streams.session.timeout.ms of the group, 45 s, not less than "
         "the broker's group.streams.min.session.timeout.ms): shorten it, or have members leave on shutdown "
-        f"(KafkaStreams.close). Keep warm copies: {_CONFIG} streams.num.standby.replicas=1.",
+        f"(KafkaStreams.close). Keep warm copies: `{_CONFIG} streams.num.standby.replicas=1`.",
         _long_pause,
     ),
     Rule(
         "streams_member_lost",
         "warning",
         "streams_member",
-        "A member went without leaving: a crash, a kill, a network cut, or a pause longer than the session timeout.",
+        "A member disappeared without leaving the group: it crashed, was killed, lost its network, or paused longer "
+        "than the session timeout.",
         ("streams_lost_members",),
         (Threshold("silent_ms", 0, "ms", "each costs a rebalance, however soon it is noticed"),),
         "Look at the member's process: out of memory, killed by its supervisor, long garbage collections. "
-        f"{_DESCRIBE} --members shows who took over.",
+        f"Who took over: {_DESCRIBE}.",
         _member_lost,
     ),
     Rule(
         "streams_many_moves",
         "warning",
         "streams_group",
-        "Tasks move again and again: members come and go, and state is restored instead of records processed.",
+        "Tasks move repeatedly: members come and go, and state is restored instead of records processed.",
         _MINUTES,
         (
-            Threshold("moves_per_task", 3, "moves a task", "a rolling restart moves a task away and back: two"),
+            Threshold("moves_per_task", 3, "moves per task", "a rolling restart moves a task away and back: two"),
             Threshold("moves", 10, "moves", "groups of a few tasks move them all with each member"),
         ),
         "Find out who joins and leaves (client ids in streams_tasks): a crash loop, an autoscaler that flaps. A "
-        "longer streams.session.timeout.ms (60 s is the most by default) bridges short restarts.",
+        "longer streams.session.timeout.ms (at most 60 s by default) bridges short restarts.",
         _many_moves,
     ),
     Rule(
@@ -202,17 +214,22 @@ RULES = (
         _MINUTES,
         (Threshold("minutes", 5, "minutes", "longer than a restart of a member takes"),),
         "A standby is never in the process that has the task: streams.num.standby.replicas + 1 processes are needed. "
-        f"{_DESCRIBE} --members --verbose shows who holds what.",
+        f"Who has which task: {_DESCRIBE}.",
         _standbys_missing,
     ),
     Rule(
         "streams_warmup_stuck",
         "warning",
         "streams_task",
-        "A member restores a task's state and does not get to the end of it.",
+        "A member restores a task's state and doesn't finish.",
         ("streams_tasks", "streams_group_health", "captures"),
         (
-            Threshold("ms", 600_000, "ms", "probing.rebalance.interval.ms of Kafka Streams: as often it looks itself"),
+            Threshold(
+                "ms",
+                600_000,
+                "ms",
+                "probing.rebalance.interval.ms of Kafka Streams: Streams checks at that interval itself",
+            ),
             Threshold("dropped", 3, "times", "once is a change of plan, three times is a pattern"),
         ),
         "Compare the lag of the restore consumer (metric restore-remaining-records-total) with the rate at which the "
@@ -223,9 +240,9 @@ RULES = (
         "streams_fenced_members",
         "warning",
         "streams_group",
-        "Members were answered FENCED_MEMBER_EPOCH or UNKNOWN_MEMBER_ID, and closed their tasks.",
+        "Members received FENCED_MEMBER_EPOCH or UNKNOWN_MEMBER_ID, and closed their tasks.",
         _MINUTES,
-        (Threshold("members", 1, "members", "a member that is alive and was given up has worked for nothing"),),
+        (Threshold("members", 1, "members", "a live member that the group removed has worked for nothing"),),
         "The member was silent for longer than streams.session.timeout.ms (45 s): look for long garbage collections, "
         "a suspended machine, or a coordinator that lost the group.",
         _fenced,
@@ -234,10 +251,11 @@ RULES = (
         "streams_missing_source_topics",
         "critical",
         "streams_group",
-        "Topics that the application reads do not exist. It processes nothing.",
+        "Topics that the application reads don't exist. It processes nothing.",
         _STATUSES,
         (Threshold("ms", 0, "ms", "the application stops at once"),),
-        "Create the topics that the status names (kafka-topics.sh --create), or correct the names in the topology.",
+        "Create the topics that the status names: `kafka-topics.sh --bootstrap-server BROKER --create --topic TOPIC`. "
+        "Or correct the names in the topology.",
         _status("critical", None, "lacked source topics"),
     ),
     Rule(
@@ -248,22 +266,27 @@ RULES = (
         _STATUSES,
         (Threshold("ms", 0, "ms", "the application stops at once"),),
         "Give the topics that the status names the same number of partitions, or repartition() one of them in the "
-        "topology; after a change of partitions reset the application: kafka-streams-groups.sh --reset-offsets "
-        "--group {group} --delete-all-internal-topics.",
+        "topology; after a change of partitions reset the application: `kafka-streams-groups.sh --bootstrap-server "
+        "BROKER --reset-offsets --group {group} --delete-all-internal-topics`.",
         _status("critical", None, "had topics with the wrong number of partitions"),
     ),
     Rule(
         "streams_missing_internal_topics",
         "warning; critical from `later_ms` on",
         "streams_group",
-        "Repartition or changelog topics do not exist and are not being created.",
+        "Repartition or changelog topics don't exist and aren't being created.",
         _STATUSES,
         (
-            Threshold("ms", 10_000, "ms", "two heartbeats: a new application is told so until the broker created them"),
+            Threshold(
+                "ms",
+                10_000,
+                "ms",
+                "two heartbeats: a new application gets this status until the broker has created them",
+            ),
             Threshold("later_ms", _TAKEOVER_MS, "ms", "creating them failed"),
         ),
-        "See in the coordinator's log why it cannot create them: CREATE on the topics or the cluster is not allowed, "
-        "the replication factor is higher than there are brokers, or a policy forbids it.",
+        "The coordinator's log shows why it can't create them: CREATE on the topics or the cluster isn't allowed, the "
+        "replication factor is higher than the number of brokers, or a policy forbids it.",
         _status("warning", "critical", "lacked internal topics"),
     ),
     Rule(
@@ -274,19 +297,19 @@ RULES = (
         _STATUSES,
         (
             Threshold("ms", 0, "ms", "each rolling upgrade shows it"),
-            Threshold("later_ms", 600_000, "ms", "a rolling upgrade of a few instances is over in ten minutes"),
+            Threshold("later_ms", 600_000, "ms", "a rolling upgrade of a few instances takes less than ten minutes"),
         ),
-        f"Finish the upgrade: {_DESCRIBE} --members --verbose shows the topology epoch of each member.",
+        f"Finish the upgrade. The topology epoch of each member: {_DESCRIBE}.",
         _status("info", "warning", "had members with an older topology"),
     ),
     Rule(
         "streams_topology_refused",
         "warning",
         "client",
-        "A client's topology, or its epoch, is not the group's: STREAMS_INVALID_TOPOLOGY, "
-        "STREAMS_INVALID_TOPOLOGY_EPOCH, STREAMS_TOPOLOGY_FENCED. It cannot join.",
+        "A client's topology or its epoch isn't the group's: STREAMS_INVALID_TOPOLOGY, "
+        "STREAMS_INVALID_TOPOLOGY_EPOCH, STREAMS_TOPOLOGY_FENCED. It can't join.",
         ("api_errors",),
-        (Threshold("calls", 1, "calls", "it does not heal by itself"),),
+        (Threshold("calls", 1, "calls", "it doesn't pass by itself"),),
         "Roll every instance to the same build, or give the changed application another application.id.",
         _topology_refused,
     ),
@@ -297,7 +320,7 @@ RULES = (
         "A member asked the whole application to stop (StreamThreadExceptionResponse.SHUTDOWN_APPLICATION).",
         _STATUSES,
         (Threshold("requests", 1, "requests", "one stops every member"),),
-        "Find the exception in the log of the member that asked, mend its cause, start the application again.",
+        "Find the exception in the log of the member that asked, fix its cause, and restart the application.",
         _shutdown,
     ),
     Rule(
@@ -307,18 +330,18 @@ RULES = (
         "The coordinator waits before it assigns tasks.",
         _STATUSES,
         (Threshold("ms", 10_000, "ms", "group.streams.initial.rebalance.delay.ms is 3 s, a heartbeat 5 s"),),
-        "Compare streams.initial.rebalance.delay.ms and streams.assignment.interval.ms of the group with what was "
-        "meant.",
+        "Compare streams.initial.rebalance.delay.ms and streams.assignment.interval.ms of the group with what you "
+        "intended.",
         _status("info", None, "waited for its assignment"),
     ),
     Rule(
         OTHER_STATUS,
         "info",
         "streams_group",
-        "Answers carried a status that has no rule of its own, as MISSING_CLIENT_TAGS.",
+        "Responses have a status without a rule of its own, such as MISSING_CLIENT_TAGS.",
         _STATUSES,
-        (Threshold("ms", 0, "ms", "what it costs is not known"),),
-        f"{_DESCRIBE} --state, and the log of the coordinator, tell more.",
-        _status("info", None, "carried another status"),
+        (Threshold("ms", 0, "ms", "its cost isn't known"),),
+        f"Look at the coordinator's log, and at the group: {_DESCRIBE}.",
+        _status("info", None, "had another status"),
     ),
 )

@@ -1,26 +1,60 @@
-"""Words that the sentences of findings share: how often, and which names."""
+"""Words that the sentences of findings share: names in backticks, counts as ×3, clusters and nodes of subjects."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from kafkascope.formatting import first_names
 
 
-def times(number: float) -> str:
-    """`once`, `twice`, `3 times`."""
-    return {1: "once", 2: "twice"}.get(int(number), f"{number:,.0f} times")
+def quoted(name: object) -> str:
+    """In backticks; one in the name itself is replaced, so that the sentence still parses."""
+    return f"`{str(name).replace('`', chr(39))}`"
+
+
+def several(number: float, noun: str, plural: str | None = None) -> str:
+    """`1 record`, `×1,200 records`."""
+    return f"1 {noun}" if number == 1 else f"×{number:,.0f} {plural or noun + 's'}"
 
 
 def tally(counts: Mapping[str, float], most: int = 5) -> str:
     """`steady 4, renewer 1 and 3 more`: the largest first."""
-    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    return first_names([f"{name} {number:,.0f}" for name, number in ordered], most)
+    return first_names([f"{name} {number:,.0f}" for name, number in _ordered(counts)], most)
+
+
+def counted(counts: Mapping[str, float], most: int = 5) -> str:
+    """As `tally`, names in backticks with ×."""
+    return first_names([f"{quoted(name)} ×{number:,.0f}" for name, number in _ordered(counts)], most)
 
 
 def name_counts(counts: Mapping[str, float], most: int = 5) -> str:
-    """As `tally`; of one name, whose number the sentence has already, the name."""
-    return next(iter(counts)) if len(counts) == 1 else tally(counts, most)
+    """As `counted`; of one name, whose number the sentence has already, the name."""
+    return quoted(next(iter(counts))) if len(counts) == 1 else counted(counts, most)
 
 
-def names(counts: Mapping[str, float], most: int = 5) -> str:
-    """`0_1, 0_2 and 4 more`, in the order of the alphabet."""
-    return first_names(sorted(counts), most)
+def words_with_counts(counts: Mapping[str, float], most: int = 5) -> str:
+    """As `name_counts`, of words that aren't names."""
+    if len(counts) == 1:
+        return next(iter(counts)).replace("_", " ")
+    return first_names([f"{name.replace('_', ' ')} ×{number:,.0f}" for name, number in _ordered(counts)], most)
+
+
+def names(counts: Iterable[str], most: int = 5) -> str:
+    """`0_1`, `0_2` and 4 more, each in backticks, in alphabetical order."""
+    return first_names([quoted(name) for name in sorted(counts)], most)
+
+
+def nodes(counts: Iterable[str]) -> str:
+    """`node 1, node 2`: they have numbers, not names."""
+    return first_names(sorted(counts), 5)
+
+
+def of_cluster_quoted(subject: str) -> str:
+    """`node 2 of cluster Ab-1` and `quorum at 10.0.0.1:9093`, with the cluster in backticks."""
+    for between in (" of cluster ", " at "):
+        what, found, cluster = subject.partition(between)
+        if found:
+            return f"{what}{between}{quoted(cluster)}"
+    return subject
+
+
+def _ordered(counts: Mapping[str, float]) -> list[tuple[str, float]]:
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))

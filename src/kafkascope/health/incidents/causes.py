@@ -199,7 +199,7 @@ CAUSES = (
     ),
     Cause(
         "member_crashed",
-        "A member disappeared without leaving its group: a crash, a kill, a network cut.",
+        "A member disappeared without leaving the group: a crash, a kill, a network cut.",
         ("share_member_disconnected", "streams_member_lost"),
         ("share_member", "streams_member"),
         (
@@ -220,7 +220,7 @@ CAUSES = (
     ),
     Cause(
         "ordinary_errors",
-        "Tools were answered with errors that are ordinary answers to what they ask. A note.",
+        "Tools got errors that are ordinary responses to their requests. A note.",
         ("api_error_rate",),
         ("api",),
         (),

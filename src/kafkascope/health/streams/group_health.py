@@ -25,7 +25,7 @@ class StreamsGroupHealth:
 
     group_id: str
     minute_at: int
-    state: str | None  # as the last description said
+    state: str | None  # as last described; Empty once the last member has gone since
     group_epoch: int | None
     assignment_epoch: int | None
     topology_epoch: int | None
@@ -106,6 +106,7 @@ class _Sweep:
         self.lost = _Window((row.last_seen_at, row.last_seen_at, row) for row in timeline.lost)
         self.changes = sorted(timeline.changes, key=lambda change: change.at)
         self.at = 0
+        self.described_at = self.gone_at = 0
         self.now: dict[str, dict[str, int | str | None]] = {}
         self.known: dict[str, set[int]] = {}
 
@@ -116,10 +117,13 @@ class _Sweep:
         while self.at < len(self.changes) and self.changes[self.at].at < end:
             change = self.changes[self.at]
             self.now.setdefault(change.what, {})[change.key] = change.value
+            self.described_at = change.at if change.what == "state" else self.described_at
             self.at += 1
 
         spans = self.members.within(start, end)
         there = [span for _, to_at, span in spans if to_at is None or to_at >= last]
+        self.gone_at = max([self.gone_at, *(to_at for _, to_at, _ in spans if to_at is not None and to_at < end)])
+        emptied = not there and self.gone_at > self.described_at
         ended = [span.ended_by for _, to_at, span in spans if to_at is not None and to_at < end]
         epochs = [
             epoch for span in there if isinstance(epoch := self.now.get("member_epoch", {}).get(span.member_id), int)
@@ -147,7 +151,7 @@ class _Sweep:
         return StreamsGroupHealth(
             group_id=timeline.group_id,
             minute_at=start,
-            state=self._text("state"),
+            state="Empty" if emptied else self._text("state"),
             group_epoch=self._number("group_epoch"),
             assignment_epoch=self._number("assignment_epoch"),
             topology_epoch=self._number("topology_epoch"),

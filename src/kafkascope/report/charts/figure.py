@@ -1,7 +1,7 @@
 """Lays out the report's figures and tables: title, legend, picture, and the same data as a table."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from kafkascope.markup import NO_HTML, Child, Html, el
 
@@ -113,16 +113,25 @@ def empty(words: str) -> Html:
     return el("p", words, class_="empty")
 
 
-def tiles(entries: Iterable[tuple[str, str, str]]) -> Html:
-    """(what, value, remark)"""
+def tiles(entries: Iterable[tuple[str, str, str]], links: Mapping[str, str] | None = None) -> Html:
+    """(what, value, remark); `links` are places on the page by what a tile is of."""
+    places = links or {}
     return el(
         "dl",
         [
-            el("div", el("dt", name), el("dd", value, el("small", remark) if remark else None))
+            el(
+                "div",
+                el("dt", _linked(name, places.get(name))),
+                el("dd", value, el("small", remark) if remark else None),
+            )
             for name, value, remark in entries
         ],
         class_="tiles",
     )
+
+
+def _linked(words: str, place: str | None) -> Child:
+    return words if place is None else el("a", words, href=f"#{place}")
 
 
 def tip(*lines: str) -> Html:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 from kafkascope.markup import Html, coordinate, el, join
 from kafkascope.report.charts.axes import WIDTH, TimeScale, ValueScale, svg, time_axis, value_axis, value_ticks
@@ -11,8 +12,16 @@ from kafkascope.report.words import clock, lasting, number, when
 
 _LEFT, _RIGHT = 58, 84
 _COLOURS = 8
-# controller.quorum.fetch.timeout.ms: a follower that fetched nothing for so long asks for an election.
-_FETCH_TIMEOUT_S = 2.0
+# A voter that fetched nothing for as long as controller.quorum.fetch.timeout.ms asks for an election; a broker that is
+# silent for as long as broker.session.timeout.ms is fenced.
+_VOTERS_LIMIT = (2.0, "fetch timeout, 2 s by default")
+_OBSERVERS_LIMIT = (9.0, "broker session timeout, 9 s by default")
+_OBSERVER = "observer"
+_VOTERS_UNIT, _OBSERVERS_UNIT, _RECORDS_UNIT = (
+    "behind by, seconds",
+    "observers behind by, seconds",
+    "behind by, records",
+)
 _FLAGS, _BAND, _PANEL, _GAP, _BOTTOM = 22, 26, 120, 40, 36
 _LETTER = 6.6
 # Steps without an observation that break a line.
@@ -44,13 +53,9 @@ def quorum_figure(quorum: QuorumSummary, name: str) -> Html:
     }
     bands = _bands(quorum, scale, colours)
     top = float(_FLAGS + _BAND + _GAP)
-    panels = [
-        ("behind by, seconds", [[_seconds(value) for value in replica.behind_ms] for replica in quorum.replicas], False)
-    ]
-    panels.append(("behind by, records", [list(replica.lag) for replica in quorum.replicas], True))
     lines: list[Html] = []
-    for unit, values, whole in panels:
-        lines += _lines(quorum, values, scale, top, unit, whole, colours)
+    for panel in _panels(quorum):
+        lines += _lines(quorum, panel, scale, top, colours)
         top += _PANEL + _GAP
     bottom = top - _GAP
     flags = _flags(quorum.events, scale, bottom)
@@ -74,8 +79,42 @@ def quorum_figure(quorum: QuorumSummary, name: str) -> Html:
     )
 
 
-def _seconds(milliseconds: int | None) -> float | None:
-    return None if milliseconds is None else milliseconds / 1000
+class _Panel(NamedTuple):
+    """`limit` is a value with its name; `values` are by replica and step."""
+
+    unit: str
+    values: Sequence[tuple[ReplicaLag, Sequence[float | None]]]
+    limit: tuple[float, str] | None
+
+
+def _panels(quorum: QuorumSummary) -> list[_Panel]:
+    """Voters and observers have timeouts of their own."""
+    voters = [replica for replica in quorum.replicas if replica.role != _OBSERVER]
+    observers = [replica for replica in quorum.replicas if replica.role == _OBSERVER]
+    panels = []
+    if voters or not observers:
+        unit = f"voters {_VOTERS_UNIT}" if observers else _VOTERS_UNIT
+        panels.append(_Panel(unit, [(replica, _seconds(replica)) for replica in voters], _VOTERS_LIMIT))
+    if observers:
+        panels.append(
+            _Panel(_OBSERVERS_UNIT, [(replica, _seconds(replica)) for replica in observers], _OBSERVERS_LIMIT)
+        )
+    return [*panels, _Panel(_RECORDS_UNIT, [(replica, replica.lag) for replica in quorum.replicas], None)]
+
+
+def _seconds(replica: ReplicaLag) -> list[float | None]:
+    return [None if value is None else value / 1000 for value in replica.behind_ms]
+
+
+def most_behind(quorum: QuorumSummary) -> ReplicaLag | None:
+    """The voter that was furthest behind; of observers only where no voter was, since they don't vote."""
+    behind = [replica for replica in quorum.replicas if replica.worst_behind_ms]
+    return max(behind, key=lambda replica: (replica.role != _OBSERVER, replica.worst_behind_ms or 0), default=None)
+
+
+def replica_name(replica: ReplicaLag) -> str:
+    """`node 2`, `observer node 4`."""
+    return f"{_OBSERVER} node {replica.replica_id}" if replica.role == _OBSERVER else f"node {replica.replica_id}"
 
 
 def _bands(quorum: QuorumSummary, scale: TimeScale, colours: dict[int, str]) -> list[Html]:
@@ -143,26 +182,25 @@ def event_words(event: Event) -> list[str]:
 
 def _lines(
     quorum: QuorumSummary,
-    values: Sequence[Sequence[float | None]],
+    panel: _Panel,
     scale: TimeScale,
     top: float,
-    unit: str,
-    whole: bool,
     colours: dict[int, str],
 ) -> list[Html]:
-    largest = max((value for row in values for value in row if value is not None), default=0)
+    whole = panel.limit is None
+    largest = max((value for _, row in panel.values for value in row if value is not None), default=0)
     ticks = value_ticks(largest, 3, whole)
     heights = ValueScale(ticks[-1], top, top + _PANEL)
-    parts = value_axis(heights, ticks, scale.left, scale.right, unit)
-    if not whole and ticks[-1] >= _FETCH_TIMEOUT_S:
-        y = heights.y(_FETCH_TIMEOUT_S)
+    parts = value_axis(heights, ticks, scale.left, scale.right, panel.unit)
+    if panel.limit is not None and ticks[-1] >= panel.limit[0]:
+        y = heights.y(panel.limit[0])
         parts.append(
             el("path", d=f"M{coordinate(scale.left)} {coordinate(y)}H{coordinate(scale.right)}", class_="limit")
         )
         parts.append(
             el(
                 "text",
-                "fetch timeout, 2 s by default",
+                panel.limit[1],
                 x=scale.right - 4,
                 y=y - 4,
                 class_="limit-name",
@@ -170,7 +208,7 @@ def _lines(
             )
         )
     ends: list[tuple[float, float, ReplicaLag]] = []
-    for replica, row in zip(quorum.replicas, values, strict=True):
+    for replica, row in panel.values:
         places = [
             (scale.x(quorum.buckets.start(at) + quorum.buckets.step_us // 2), heights.y(value), at, value)
             for at, value in enumerate(row)
@@ -182,7 +220,7 @@ def _lines(
         alone = _alone([at for _, _, at, _ in places])
         for x, y, at, value in places:
             if value or at in alone:
-                behind = f"{number(value) if whole else f'{value:,g}'} {unit[11:]} behind"
+                behind = f"{number(value)} records behind" if whole else f"{value:,g} seconds behind"
                 tooltip = tip(f"node {replica.replica_id}", clock(quorum.buckets.start(at)), behind)
                 parts.append(el("circle", tooltip, cx=x, cy=y, r=3, class_=f"{colours[replica.replica_id]} mark dot"))
         ends.append((places[-1][1], places[-1][0], replica))
@@ -222,10 +260,10 @@ def _end_labels(ends: list[tuple[float, float, ReplicaLag]], top: float) -> list
 
 def _summary(quorum: QuorumSummary) -> str:
     led = ", ".join(f"node {band.leader_id} in epoch {band.epoch}" for band in quorum.bands[:6])
-    behind = max(quorum.replicas, key=lambda replica: replica.worst_behind_ms or 0, default=None)
+    behind = most_behind(quorum)
     worst = ""
     if behind is not None and behind.worst_behind_ms:
-        worst = f" Most behind was node {behind.replica_id}, by {lasting(1000 * behind.worst_behind_ms)}."
+        worst = f" Furthest behind was {replica_name(behind)}, by {lasting(1000 * behind.worst_behind_ms)}."
     return f"{led or 'no leader was seen'}.{worst}"
 
 

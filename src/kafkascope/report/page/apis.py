@@ -7,35 +7,37 @@ from kafkascope.markup import Child, Html, el
 from kafkascope.report.charts.figure import empty, table
 from kafkascope.report.charts.latency import latency_figure
 from kafkascope.report.html.icons import badge
+from kafkascope.report.page.links import Links
 from kafkascope.report.summaries.apis import ApiLatency, ApiSummary
 from kafkascope.report.summaries.clients import Clients, Software
 from kafkascope.report.words import interval, lasting, number, size
 
 
-def apis_section(apis: ApiSummary, clients: Clients) -> Html:
+def apis_section(apis: ApiSummary, clients: Clients, links: Links) -> Html:
     calls = [api for api in apis.latency if not api.long_poll]
     polls = [api for api in apis.latency if api.long_poll]
     return el(
         "section",
         el("h2", "APIs and clients", id="apis"),
+        links.about("apis"),
         latency_figure(apis.latency, _latency("Calls by API", calls, apis.latency_left_out)),
         el(
             "section",
             el("h3", "Long polls"),
-            el("p", "Their answer may wait by design, so a long time is no trouble by itself.", class_="note"),
+            el("p", "Their response may wait by design, so a long time alone isn't a problem.", class_="note"),
             _latency("Long polls by API", polls, 0) if polls else empty("No long poll was recorded."),
         ),
         _errors(apis),
         _throttling(apis),
-        _clients(clients),
+        _clients(clients, links),
         aria_labelledby="apis",
     )
 
 
 def _latency(caption: str, latency: Sequence[ApiLatency], left_out: int) -> Html:
-    rows = [
+    rows: list[Sequence[Child]] = [
         (
-            api.api,
+            el("code", api.api),
             number(api.calls),
             number(api.errors),
             number(api.unanswered),
@@ -64,8 +66,8 @@ def _latency(caption: str, latency: Sequence[ApiLatency], left_out: int) -> Html
 def _errors(apis: ApiSummary) -> Html:
     rows: list[Sequence[Child]] = [
         (
-            error.error,
-            error.api,
+            el("code", error.error),
+            el("code", error.api),
             number(error.calls),
             name_some((client or "no client id" for client in error.clients), error.clients_left_out),
             interval(error.first_at, error.last_at, 1_000_000),
@@ -73,16 +75,16 @@ def _errors(apis: ApiSummary) -> Html:
         )
         for error in apis.errors
     ]
-    head = ("error", "API", "answers #", "clients, most first", "when (UTC)", "first exchange")
-    errors = table("Answers with an error", head, rows, apis.errors_left_out, "pairs of API and error")
-    return el("section", el("h3", "Errors"), errors if rows else empty("No answer had an error."))
+    head = ("error", "API", "responses #", "clients, most first", "when (UTC)", "first exchange")
+    errors = table("Responses with an error", head, rows, apis.errors_left_out, "pairs of API and error")
+    return el("section", el("h3", "Errors"), errors if rows else empty("No response had an error."))
 
 
 def _throttling(apis: ApiSummary) -> Html:
-    rows = [
+    rows: list[Sequence[Child]] = [
         (
-            client.client_id or "no client id",
-            client.api,
+            el("code", client.client_id) if client.client_id else "no client id",
+            el("code", client.api),
             number(client.throttled),
             number(client.calls),
             lasting(1000 * client.throttle_ms),
@@ -91,29 +93,41 @@ def _throttling(apis: ApiSummary) -> Html:
         for client in apis.throttling
     ]
     head = ("client", "API", "throttled #", "of calls #", "together #", "longest #")
-    throttled = table("Clients that were told to wait", head, rows, apis.throttling_left_out, "pairs of client and API")
-    return el("section", el("h3", "Throttling"), throttled if rows else empty("No answer told a client to wait."))
+    throttled = table("Clients that were throttled", head, rows, apis.throttling_left_out, "pairs of client and API")
+    return el("section", el("h3", "Throttling"), throttled if rows else empty("No client was throttled."))
 
 
-def _clients(clients: Clients) -> Html:
+def _clients(clients: Clients, links: Links) -> Html:
     rows: list[Sequence[Child]] = [
         (
-            software.client_software or "did not say",
+            el("code", software.client_software) if software.client_software else "not named",
             _ready(software, clients.newest_release),
             number(software.calls),
             number(software.apis),
             name_some((name or "no client id" for name in software.client_ids), software.client_ids_left_out),
-            f"{software.needs_release} or newer" if software.needs_release else "unknown",
+            f"of Kafka {software.needs_release}" if software.needs_release else "unknown",
         )
         for software in clients.software
     ]
     newest = clients.newest_release
-    head = ("software", f"ready for {newest}", "calls #", "APIs #", "client ids, most calls first", "brokers it needs")
+    head = (
+        "software",
+        f"ready for {newest}",
+        "calls #",
+        "APIs #",
+        "client ids, most calls first",
+        "newest versions used",
+    )
     clients_table = table("Client software", head, rows, clients.left_out, "kinds of client software")
-    note = f"Ready: every API version that the client used is served by Kafka {newest}, the newest release known here."
+    note = (
+        f"Ready: every API version that the client used is served by Kafka {newest}, the newest release known here. "
+        "A client and its broker negotiate the newest version that both have, so the newest versions used say what was "
+        "seen, not which brokers the client needs."
+    )
     return el(
         "section",
-        el("h3", "Clients and the next upgrade"),
+        el("h3", "Clients and the next upgrade", id="clients"),
+        links.about("clients"),
         el("p", note, class_="note") if rows else None,
         clients_table if rows else empty("No request of a client was recorded."),
     )

@@ -4,9 +4,12 @@ import shlex
 from typing import Any
 
 from kafkascope.formatting import percent, span
+from kafkascope.health.findings.rules import RULES
 from kafkascope.markup import Html, el
 from kafkascope.report.charts.figure import more
 from kafkascope.report.html.icons import badge
+from kafkascope.report.html.prose import advice, prose
+from kafkascope.report.page.links import Links, rule_name
 from kafkascope.report.summaries.findings import EvidenceLink, ShownFinding
 from kafkascope.report.words import clock, interval, lasting, number
 
@@ -21,29 +24,37 @@ _KINDS = {
 }
 
 
-def finding_article(finding: ShownFinding) -> Html:
+def finding_article(finding: ShownFinding, links: Links) -> Html:
     length = None if finding.from_at is None or finding.to_at is None else finding.to_at - finding.from_at
+    chart = links.chart_of(finding)
     kind = _KINDS.get(finding.subject_kind, finding.subject_kind.replace("_", " "))
     return el(
         "article",
-        el("h4", badge(finding.severity), " ", el("span", finding.summary)),
+        el("h4", badge(finding.severity), " ", el("span", prose(finding.summary))),
         el(
             "p",
-            el("span", kind, " ", el("b", finding.subject)),
+            el("span", None if finding.subject.startswith(kind) else f"{kind} ", el("code", finding.subject)),
             el(
                 "span",
                 interval(finding.from_at, finding.to_at, 1_000_000),
                 " UTC",
                 f", {lasting(length)}" if length else None,
             ),
-            el("span", "rule ", el("code", finding.rule)),
+            el("span", "rule ", _rule(finding.rule)),
+            el("span", el("a", "chart", href=f"#{chart}")) if chart else None,
             class_="facts",
         ),
         el("dl", [_figure(*figure) for figure in figures_of(finding)], class_="figures") if finding.figures else None,
-        el("p", el("b", "What to do: "), finding.advice, class_="advice") if finding.advice else None,
+        advice(finding.advice) if finding.advice else None,
         _evidence(finding),
+        id=links.name_of(finding),
         class_="proof",
     )
+
+
+def _rule(name: str) -> Html:
+    words = el("code", name)
+    return el("a", words, href=f"#{rule_name(name)}") if name in RULES else words
 
 
 def _figure(name: str, value: str) -> Html:

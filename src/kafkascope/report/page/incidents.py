@@ -1,29 +1,31 @@
 """Renders the incidents: each with its cause, what it cost, what to do, its consequences, and its findings folded
 under it."""
 
-import re
-
-from kafkascope.markup import Child, Html, el
+from kafkascope.markup import Html, el
 from kafkascope.report.charts.figure import empty, more, tiles
 from kafkascope.report.html.icons import STATE_WORDS, badge, icon
+from kafkascope.report.html.prose import advice, prose
 from kafkascope.report.incident_words import CAUSE_WORDS, consequences_of, finding_key, impact_words, incident_name
 from kafkascope.report.page.findings import finding_article
+from kafkascope.report.page.links import Links
 from kafkascope.report.summaries.findings import UNKNOWN_STATE, Findings, ShownFinding
 from kafkascope.report.summaries.incidents import ShownIncident
 from kafkascope.report.words import interval, lasting, number
 
+TILE_LINKS = {
+    "incidents": "incidents",
+    "findings": "incidents",
+    "notes": "incidents",
+    "share groups": "share-groups",
+    "streams groups": "streams-groups",
+    "recordings": "unread",
+}
 _Key = tuple[str, str, int | None]
-_IN_BACKTICKS = re.compile(r"`([^`]*)`")
 _CONFIDENCE = {
     "certain": "certain: the recording proves it",
     "likely": "likely: nothing else explains it as well",
     "possible": "possible: look for yourself",
 }
-
-
-def prose(text: str) -> list[Child]:
-    """What is in backticks is code."""
-    return [el("code", part) if at % 2 else part for at, part in enumerate(_IN_BACKTICKS.split(text))]
 
 
 def verdict(findings: Findings, about: tuple[tuple[str, str, str], ...]) -> Html:
@@ -48,13 +50,14 @@ def verdict(findings: Findings, about: tuple[tuple[str, str, str], ...]) -> Html
                 ("findings", number(judged.critical + judged.warning + judged.info), "under their incidents"),
                 ("notes", number(notes), "good to know"),
                 *about,
-            )
+            ),
+            TILE_LINKS,
         ),
         aria_labelledby="verdict",
     )
 
 
-def incidents_section(findings: Findings) -> Html:
+def incidents_section(findings: Findings, links: Links) -> Html:
     by_key = {finding_key(finding): finding for finding in findings.shown}
     shown = list(enumerate(findings.incidents.shown, 1))
     serious = [(place, incident) for place, incident in shown if incident.severity != "info"]
@@ -64,11 +67,11 @@ def incidents_section(findings: Findings) -> Html:
     return el(
         "section",
         el("h2", "Incidents", id="incidents"),
-        [_incident(incident, place, by_key) for place, incident in serious],
+        [_incident(incident, place, by_key, links) for place, incident in serious],
         None if serious else empty(_nothing(findings)),
         more(findings.incidents.left_out, "incidents, in the table incidents of the lake"),
-        _notes(notes, by_key),
-        _others(others, findings.left_out),
+        _notes(notes, by_key, links),
+        _others(others, findings.left_out, links),
         aria_labelledby="incidents",
     )
 
@@ -79,7 +82,7 @@ def _nothing(findings: Findings) -> str:
     return "No rule found anything beyond its threshold that somebody has to act on."
 
 
-def _incident(incident: ShownIncident, place: int, by_key: dict[_Key, ShownFinding]) -> Html:
+def _incident(incident: ShownIncident, place: int, by_key: dict[_Key, ShownFinding], links: Links) -> Html:
     impact = impact_words(incident.impact)
     return el(
         "article",
@@ -87,10 +90,10 @@ def _incident(incident: ShownIncident, place: int, by_key: dict[_Key, ShownFindi
         _facts(incident),
         el("p", prose(incident.explanation), class_="explanation"),
         el("p", el("b", "Cost: "), "; ".join(impact), class_="advice") if impact else None,
-        el("p", el("b", "What to do: "), prose(incident.advice), class_="advice") if incident.advice else None,
+        advice(incident.advice) if incident.advice else None,
         el("p", el("b", "What would disprove it: "), prose(incident.disproof), class_="advice"),
         _consequences(incident, by_key),
-        _findings(incident, by_key),
+        _findings(incident, by_key, links),
         id=incident_name(place),
         class_=f"finding {incident.severity}",
     )
@@ -116,14 +119,15 @@ def _consequences(incident: ShownIncident, by_key: dict[_Key, ShownFinding]) -> 
     lines = []
     for part in consequences_of(incident):
         finding = by_key.get(finding_key(part))
-        lines.append(el("li", el("b", part.role), ": ", finding.summary if finding else f"{part.rule}, {part.subject}"))
+        words = prose(finding.summary) if finding else [f"{part.rule}, ", el("code", part.subject)]
+        lines.append(el("li", el("b", part.role), ": ", words))
     lines += [el("li", note) for note in incident.notes]
     if not lines:
         return None
     return el("div", el("p", el("b", "What followed")), el("ul", lines), class_="followed")
 
 
-def _findings(incident: ShownIncident, by_key: dict[_Key, ShownFinding]) -> Html | None:
+def _findings(incident: ShownIncident, by_key: dict[_Key, ShownFinding], links: Links) -> Html | None:
     findings = [by_key[finding_key(part)] for part in incident.consequences if finding_key(part) in by_key]
     if not findings:
         return None
@@ -131,12 +135,12 @@ def _findings(incident: ShownIncident, by_key: dict[_Key, ShownFinding]) -> Html
     return el(
         "details",
         el("summary", words),
-        [finding_article(finding) for finding in findings],
+        [finding_article(finding, links) for finding in findings],
         more(len(incident.consequences) - len(findings), "in the table findings of the lake"),
     )
 
 
-def _notes(notes: list[tuple[int, ShownIncident]], by_key: dict[_Key, ShownFinding]) -> Html | None:
+def _notes(notes: list[tuple[int, ShownIncident]], by_key: dict[_Key, ShownFinding], links: Links) -> Html | None:
     if not notes:
         return None
     return el(
@@ -148,7 +152,7 @@ def _notes(notes: list[tuple[int, ShownIncident]], by_key: dict[_Key, ShownFindi
                 "article",
                 el("p", badge("info"), " ", prose(note.title), class_="title"),
                 el("p", prose(note.explanation), class_="note"),
-                _findings(note, by_key),
+                _findings(note, by_key, links),
                 id=incident_name(place),
                 class_="finding info",
             )
@@ -157,13 +161,13 @@ def _notes(notes: list[tuple[int, ShownIncident]], by_key: dict[_Key, ShownFindi
     )
 
 
-def _others(findings: list[ShownFinding], left_out: int) -> Html | None:
+def _others(findings: list[ShownFinding], left_out: int, links: Links) -> Html | None:
     """Of incidents that are left out."""
     if not findings and not left_out:
         return None
     return el(
         "section",
         el("h3", "Other findings"),
-        [finding_article(finding) for finding in findings],
+        [finding_article(finding, links) for finding in findings],
         more(left_out, "findings, in the table findings of the lake"),
     )

@@ -11,7 +11,9 @@ from kafkascope.report.build import Report
 from kafkascope.report.html.patterns import patterns
 from kafkascope.report.page.apis import apis_section
 from kafkascope.report.page.incidents import incidents_section, verdict
+from kafkascope.report.page.links import links_of
 from kafkascope.report.page.quorum import quorum_section
+from kafkascope.report.page.rules import rules_section
 from kafkascope.report.page.share import share_section
 from kafkascope.report.page.streams import streams_section
 from kafkascope.report.page.timeline import timeline_section
@@ -27,6 +29,7 @@ PARTS = (
     ("quorum", "Quorum"),
     ("apis", "APIs and clients"),
     ("unread", "Not read"),
+    ("rules", "Rules"),
 )
 
 
@@ -53,6 +56,11 @@ def page(report: Report) -> str:
         el("a", "Skip to the verdict", href="#main", class_="skip"),
         patterns(),
         _header(report),
+        el(
+            "nav",
+            el("ul", [el("li", el("a", words, href=f"#{name}")) for name, words in PARTS]),
+            aria_label="Parts of the report",
+        ),
         el("main", *_parts(report), id="main", tabindex="-1"),
         _footer(report),
         el("script", Html(script)),
@@ -61,6 +69,7 @@ def page(report: Report) -> str:
 
 
 def _parts(report: Report) -> list[Html]:
+    links = links_of(report)
     return [
         verdict(
             report.findings,
@@ -71,12 +80,13 @@ def _parts(report: Report) -> list[Html]:
             ),
         ),
         timeline_section(report),
-        incidents_section(report.findings),
-        share_section(report.share),
-        streams_section(report.streams),
-        quorum_section(report.quorums),
-        apis_section(report.apis, report.clients),
+        incidents_section(report.findings, links),
+        share_section(report.share, links),
+        streams_section(report.streams, links),
+        quorum_section(report.quorums, links),
+        apis_section(report.apis, report.clients, links),
         unread_section(report.unread),
+        rules_section(finding.rule for finding in report.findings.shown),
     ]
 
 
@@ -91,12 +101,8 @@ def _header(report: Report) -> Html:
             el("p", el("span", report.lake, class_="lake"), el("span", "; ".join(about)), class_="about"),
             class_="title",
         ),
+        el("button", "Local time", id="local", type="button", hidden=True, aria_pressed="false"),
         el("button", "Dark", id="theme", type="button", hidden=True),
-        el(
-            "nav",
-            el("ul", [el("li", el("a", words, href=f"#{name}")) for name, words in PARTS]),
-            aria_label="Parts of the report",
-        ),
     )
 
 

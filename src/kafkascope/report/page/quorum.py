@@ -1,9 +1,10 @@
 """Renders the section on metadata quorums."""
 
 from kafkascope.formatting import count
-from kafkascope.markup import Html, el
+from kafkascope.markup import Child, Html, el
 from kafkascope.report.charts.figure import empty, more, table, tiles
-from kafkascope.report.charts.quorum import EVENT_WORDS, event_words, quorum_figure
+from kafkascope.report.charts.quorum import EVENT_WORDS, event_words, most_behind, quorum_figure, replica_name
+from kafkascope.report.page.links import Links, quorum_place
 from kafkascope.report.summaries.quorum import Quorums, QuorumSummary
 from kafkascope.report.words import lasting, number, when
 
@@ -11,9 +12,9 @@ from kafkascope.report.words import lasting, number, when
 _OPEN = 3
 
 
-def quorum_section(quorums: Quorums) -> Html:
+def quorum_section(quorums: Quorums, links: Links) -> Html:
     why = (
-        "No traffic of the metadata quorum was recorded: neither fetches of its log between controllers, nor an answer"
+        "No traffic of the metadata quorum was recorded: neither fetches of its log between controllers, nor a response"
     )
     note = "Each cluster has a quorum of its own: nodes of two clusters may have the same number."
     return el(
@@ -21,21 +22,25 @@ def quorum_section(quorums: Quorums) -> Html:
         el("h2", "The quorum", id="quorum"),
         None if quorums.shown else empty(f"{why} to DescribeQuorum."),
         el("p", note, class_="note") if len(quorums.shown) > 1 else None,
-        [_quorum(quorum, place) for place, quorum in enumerate(quorums.shown, 1)],
+        [_quorum(quorum, place, links) for place, quorum in enumerate(quorums.shown, 1)],
         more(quorums.left_out, "clusters with less trouble"),
         aria_labelledby="quorum",
     )
 
 
-def _quorum(quorum: QuorumSummary, place: int) -> Html:
-    name = "Cluster whose id was not recorded" if quorum.cluster_id is None else f"Cluster {quorum.cluster_id}"
-    if ":" in (quorum.cluster_id or ""):
-        name = f"Cluster of {quorum.cluster_id}, whose id was not recorded"
+def _quorum(quorum: QuorumSummary, place: int, links: Links) -> Html:
+    name: list[Child] = ["Cluster ", el("code", quorum.cluster_id)]
+    if quorum.cluster_id is None:
+        name = ["Cluster whose id wasn't recorded"]
+    elif ":" in quorum.cluster_id:
+        name = ["Cluster of ", el("code", quorum.cluster_id), ", whose id wasn't recorded"]
     return el(
         "details",
         el("summary", el("h3", name), el("span", quorum_line(quorum), class_="line")),
         tiles(_tiles(quorum)),
+        links.about(quorum_place(place)),
         *_pictures(quorum, f"quorum-{place}"),
+        id=quorum_place(place),
         class_="group",
         open=place <= _OPEN,
     )
@@ -51,17 +56,18 @@ def quorum_line(quorum: QuorumSummary) -> str:
     words.append(count(quorum.elections, "election"))
     without = quorum.longest_without_ms
     words += [f"up to {lasting(1000 * without)} without a leader"] if without else []
-    behind = max(quorum.replicas, key=lambda replica: replica.worst_behind_ms or 0, default=None)
+    behind = most_behind(quorum)
     if behind is not None and behind.worst_behind_ms:
-        words.append(f"node {behind.replica_id} up to {lasting(1000 * behind.worst_behind_ms)} behind")
+        words.append(f"{replica_name(behind)} up to {lasting(1000 * behind.worst_behind_ms)} behind")
     return ", ".join(words)
 
 
 def _tiles(quorum: QuorumSummary) -> list[tuple[str, str, str]]:
     last = quorum.bands[-1] if quorum.bands else None
     without = quorum.longest_without_ms
-    behind = max(quorum.replicas, key=lambda replica: replica.worst_behind_ms or 0, default=None)
-    worst = behind.worst_behind_ms if behind is not None else None
+    behind = most_behind(quorum)
+    worst = max((known for replica in quorum.replicas if (known := replica.worst_behind_ms) is not None), default=None)
+    worst = behind.worst_behind_ms if behind is not None else worst
     votes = ", ".join(
         count(votes, kind.replace("_", "-")) for kind, votes in quorum.votes.items() if kind != "announced"
     )
@@ -71,12 +77,12 @@ def _tiles(quorum: QuorumSummary) -> list[tuple[str, str, str]]:
         (
             "longest without leader",
             lasting(1000 * without) if without else "none",
-            "" if quorum.leaderless_ms is None else "nobody leads at the end",
+            "" if quorum.leaderless_ms is None else "no leader at the end",
         ),
         (
-            "most behind",
+            "furthest behind",
             lasting(1000 * worst) if worst is not None else "unknown",
-            f"node {behind.replica_id}" if behind is not None and worst else "",
+            replica_name(behind) if behind is not None else "",
         ),
         (
             "replicas",

@@ -6,6 +6,7 @@ from kafkascope.report.charts.figure import empty, table, tiles
 from kafkascope.report.charts.heat import heat_figure
 from kafkascope.report.charts.members import members_figure
 from kafkascope.report.charts.outcomes import outcomes_figure
+from kafkascope.report.page.links import Links, share_place
 from kafkascope.report.summaries.share import ShareGroups, ShareGroupSummary
 from kafkascope.report.words import clock, interval, lasting, number, share
 
@@ -13,27 +14,29 @@ from kafkascope.report.words import clock, interval, lasting, number, share
 _OPEN = 3
 
 
-def share_section(groups: ShareGroups) -> Html:
+def share_section(groups: ShareGroups, links: Links) -> Html:
     return el(
         "section",
         el("h2", "Share groups", id="share-groups"),
-        None if groups.shown else empty("Nothing of a share group was recorded."),
-        [_group(group, number_) for number_, group in enumerate(groups.shown, 1)],
+        None if groups.shown else empty("No traffic of a share group was recorded."),
+        [_group(group, place, links) for place, group in enumerate(groups.shown, 1)],
         _others(groups),
         aria_labelledby="share-groups",
     )
 
 
-def _group(group: ShareGroupSummary, place: int) -> Html:
+def _group(group: ShareGroupSummary, place: int, links: Links) -> Html:
     name = f"share-{place}"
     return el(
         "details",
-        el("summary", el("h3", group.group_id), el("span", _line(group), class_="line")),
+        el("summary", el("h3", el("code", group.group_id)), el("span", _line(group), class_="line")),
         tiles(_tiles(group)),
+        links.about(share_place(place)),
         outcomes_figure(group, name),
         heat_figure(group, name),
         members_figure(group, name),
         _counts(group) if group.counts else None,
+        id=share_place(place),
         class_="group",
         open=place <= _OPEN,
     )
@@ -45,7 +48,7 @@ def _others(groups: ShareGroups) -> Html | None:
         return None
     rows = [
         (
-            group.group_id,
+            el("code", group.group_id),
             number(group.acquired),
             number(group.redelivered),
             share(group.redelivered, group.acquired),
@@ -55,7 +58,7 @@ def _others(groups: ShareGroups) -> Html | None:
         )
         for group in groups.others
     ]
-    head = ("share group", "deliveries #", "again #", "share #", "lock expired #", "disconnected #", "given up #")
+    head = ("share group", "deliveries #", "redelivered #", "share #", "lock expired #", "disconnected #", "archived #")
     lines = table("Share groups with less trouble", head, rows, groups.left_out, "share groups")
     note = "kafkascope report --group G draws one of them."
     return el("section", el("h3", "Other share groups"), el("p", note, class_="note"), lines)
@@ -63,7 +66,7 @@ def _others(groups: ShareGroups) -> Html | None:
 
 def _line(group: ShareGroupSummary) -> str:
     return (
-        f"{count(group.acquired, 'delivery', 'deliveries')}, {number(group.redelivered)} again, "
+        f"{count(group.acquired, 'delivery', 'deliveries')}, {number(group.redelivered)} redelivered, "
         f"{interval(group.first_at, group.last_at, 1_000_000)} UTC"
     )
 
@@ -72,14 +75,14 @@ def _tiles(group: ShareGroupSummary) -> list[tuple[str, str, str]]:
     health, outcomes = group.health, group.outcomes
     lag = f"of {count(health.lag_partitions, 'partition')}, {clock(health.lag_at, 60_000_000)}"
     return [
-        ("deliveries", number(group.acquired), "records acquired"),
-        ("again", number(group.redelivered), f"{share(group.redelivered, group.acquired)} of deliveries"),
+        ("deliveries", number(group.acquired), "records, each as often as it was delivered"),
+        ("redelivered", number(group.redelivered), f"{share(group.redelivered, group.acquired)} of deliveries"),
         ("lock expired", number(outcomes.get("lock_expired", 0)), "held too long"),
-        ("given up", number(group.archived), f"{number(health.near_limit)} near the limit"),
+        ("archived", number(group.archived), f"at the delivery limit; {number(health.near_limit)} near it"),
         ("acknowledged within", lasting(health.acknowledge_p95_us), "p95 of the worst minute"),
-        ("lag", number(health.lag), lag if health.lag is not None else "nobody asked for it"),
+        ("lag", number(health.lag), lag if health.lag is not None else "not described in the recording"),
         ("members", number(health.members), f"{health.state or 'state unknown'}, as last seen"),
-        ("stood still", number(len(health.standing_still)), ", ".join(health.standing_still[:3]) or "no partition"),
+        ("stalled", number(len(health.standing_still)), ", ".join(health.standing_still[:3]) or "no partition"),
     ]
 
 

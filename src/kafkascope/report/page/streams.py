@@ -4,18 +4,19 @@ from kafkascope.formatting import count
 from kafkascope.markup import Html, el
 from kafkascope.report.charts.figure import empty, table, tiles
 from kafkascope.report.charts.tasks import tasks_figure
+from kafkascope.report.page.links import Links, streams_place
 from kafkascope.report.summaries.streams import StreamsGroups, StreamsGroupSummary
 from kafkascope.report.words import interval, lasting, number, when
 
 _OPEN = 3
 
 
-def streams_section(groups: StreamsGroups) -> Html:
+def streams_section(groups: StreamsGroups, links: Links) -> Html:
     return el(
         "section",
         el("h2", "Streams groups", id="streams-groups"),
         None if groups.shown else empty("No heartbeat or description of a streams group was recorded."),
-        [_group(group, place) for place, group in enumerate(groups.shown, 1)],
+        [_group(group, place, links) for place, group in enumerate(groups.shown, 1)],
         _others(groups),
         aria_labelledby="streams-groups",
     )
@@ -27,7 +28,7 @@ def _others(groups: StreamsGroups) -> Html | None:
         return None
     rows = [
         (
-            group.group_id,
+            el("code", group.group_id),
             number(group.totals.tasks),
             number(group.totals.most_members),
             number(group.totals.moves),
@@ -37,13 +38,21 @@ def _others(groups: StreamsGroups) -> Html | None:
         )
         for group in groups.others
     ]
-    head = ("streams group", "tasks #", "most members #", "moves #", "longest pause #", "unheld #", "members lost #")
+    head = (
+        "streams group",
+        "tasks #",
+        "most members #",
+        "moves #",
+        "longest pause #",
+        "without owner #",
+        "members lost #",
+    )
     lines = table("Streams groups with less trouble", head, rows, groups.left_out, "streams groups")
     note = "kafkascope report --group G draws one of them."
     return el("section", el("h3", "Other streams groups"), el("p", note, class_="note"), lines)
 
 
-def _group(group: StreamsGroupSummary, place: int) -> Html:
+def _group(group: StreamsGroupSummary, place: int, links: Links) -> Html:
     totals = group.totals
     line = (
         f"{count(totals.tasks, 'task')}, {count(totals.moves, 'move')}, "
@@ -51,12 +60,14 @@ def _group(group: StreamsGroupSummary, place: int) -> Html:
     )
     return el(
         "details",
-        el("summary", el("h3", group.group_id), el("span", line, class_="line")),
+        el("summary", el("h3", el("code", group.group_id)), el("span", line, class_="line")),
         tiles(_tiles(group)),
+        links.about(streams_place(place)),
         tasks_figure(group, f"streams-{place}"),
         _moves(group),
         _lost(group),
         _statuses(group),
+        id=streams_place(place),
         class_="group",
         open=place <= _OPEN,
     )
@@ -70,9 +81,13 @@ def _tiles(group: StreamsGroupSummary) -> list[tuple[str, str, str]]:
         ("tasks", number(totals.tasks), f"topology epoch {number(totals.topology_epoch)}"),
         ("moves", number(totals.moves), "active tasks that changed hands"),
         ("longest pause", lasting(1000 * totals.pause_max_ms), f"{lasting(1000 * totals.pause_total_ms)} of all tasks"),
-        ("unheld", lasting(1000 * totals.unheld_ms), "of all tasks together"),
+        ("without owner", lasting(1000 * totals.unheld_ms), "of all tasks together"),
         ("members lost", number(totals.lost), f"{number(totals.left)} left, {number(totals.fenced)} fenced"),
-        ("standbys missing", number(missing), "as last seen" if missing is not None else "not told how many it wants"),
+        (
+            "standbys missing",
+            number(missing),
+            "as last seen" if missing is not None else "the configured number wasn't recorded",
+        ),
         ("state", totals.state or "unknown", f"group epoch {number(totals.group_epoch)}"),
     ]
 
@@ -82,9 +97,9 @@ def _moves(group: StreamsGroupSummary) -> Html:
         return el("section", el("h4", "Moves"), empty("No active task changed hands."))
     rows = [
         (
-            move.task,
-            move.from_member,
-            move.to_member,
+            el("code", move.task),
+            el("code", move.from_member),
+            el("code", move.to_member),
             when(move.released_at),
             lasting(1000 * move.pause_ms),
             move.cause,
@@ -99,10 +114,10 @@ def _moves(group: StreamsGroupSummary) -> Html:
 
 def _lost(group: StreamsGroupSummary) -> Html:
     if not group.lost:
-        return el("section", el("h4", "Members lost"), empty("No member went without leaving."))
+        return el("section", el("h4", "Members lost"), empty("No member disappeared without leaving the group."))
     rows = [
         (
-            member.member,
+            el("code", member.member),
             when(member.last_seen_at),
             when(member.noticed_at),
             lasting(1000 * member.silent_ms),
@@ -113,13 +128,13 @@ def _lost(group: StreamsGroupSummary) -> Html:
         for member in group.lost
     ]
     head = ("member", "last seen (UTC)", "noticed (UTC)", "noticed after #", "how", "active tasks #", "standbys #")
-    members = table("Members that went without leaving", head, rows, group.lost_left_out, "members")
+    members = table("Members that disappeared without leaving the group", head, rows, group.lost_left_out, "members")
     return el("section", el("h4", "Members lost"), members)
 
 
 def _statuses(group: StreamsGroupSummary) -> Html:
     if not group.statuses:
-        return el("section", el("h4", "Statuses"), empty("The coordinator told the members of no trouble."))
+        return el("section", el("h4", "Statuses"), empty("The coordinator reported no trouble to the members."))
     rows = [
         (
             status.name,
@@ -130,6 +145,8 @@ def _statuses(group: StreamsGroupSummary) -> Html:
         )
         for status in group.statuses
     ]
-    head = ("status", "from (UTC)", "to (UTC)", "members told #", "detail")
-    statuses = table("What the coordinator told the members", head, rows, group.statuses_left_out, "statuses")
+    head = ("status", "from (UTC)", "to (UTC)", "members #", "detail")
+    statuses = table(
+        "Statuses that the coordinator reported to the members", head, rows, group.statuses_left_out, "statuses"
+    )
     return el("section", el("h4", "Statuses"), statuses)

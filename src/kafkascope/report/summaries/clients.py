@@ -28,8 +28,8 @@ class Dropped:
 
 @dataclass(slots=True)
 class Software:
-    """`needs_release` is the first that serves all that it says, `until_release` the last, None while the newest
-    does. `client_software` None: it did not say."""
+    """`needs_release` is the first that serves all versions that were seen, `until_release` the last, None while the
+    newest does. `client_software` None: it did not send its name."""
 
     client_software: str | None
     calls: int = 0

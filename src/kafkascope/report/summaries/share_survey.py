@@ -44,7 +44,8 @@ class MemberTotals:
 
 @dataclass(slots=True)
 class PartitionTotals:
-    """A partition. `acquired` counts a record as often as it was delivered."""
+    """A partition. `acquired` counts a record as often as it was delivered, `archived` those that the broker dropped
+    after the delivery limit; rejected ones are an outcome of their own."""
 
     name: str
     acquired: int = 0
@@ -125,7 +126,8 @@ def _summed(batch: pa.RecordBatch) -> pa.Table:
     records = pc.add(pc.subtract(table["last_offset"], table["first_offset"]), 1)
     table = table.append_column("records", records)
     table = table.append_column("held_us", pc.subtract(table["outcome_at"], table["acquired_at"]))
-    gone = pc.if_else(pc.fill_null(table["archived"], False), records, 0)
+    dropped = pc.and_(pc.fill_null(table["archived"], False), pc.not_equal(table["outcome"], "rejected"))
+    gone = pc.if_else(dropped, records, 0)
     return table.append_column("archived_records", gone)
 
 
