@@ -14,10 +14,13 @@ PAGES = [
     ROOT / "CONTRIBUTING.md",
     *(path for path in sorted((ROOT / "docs").glob("*.md")) if path.name not in LEFT_OUT),
 ]
+# A replica or a group can be behind; a byte or a field comes after another.
+LAGGING = ("far ", "lag ", "lags ", "fall ", "falls ", "be ", "furthest ", "replica ", "records ", "| ")
+NOT_BEHIND = "".join(f"(?<!{re.escape(word)})" for word in LAGGING)
 # What a page must not say, and what it says instead.
 INSTEAD = {
     r"\banswer(s|ed|ing)?\b": "response, responds, returns",
-    r"(?<!far )(?<!lag )(?<!lags )(?<!fall )(?<!falls )(?<!be )(?<!furthest )(?<!replica )(?<!records )(?<!\| )\bbehind\b": "after",
+    rf"{NOT_BEHIND}\bbehind\b": "after",
     r"\b(stands?|standing|stood)\b": "is, means, is stored",
     r"\b(lies|lay)\b": "is, is stored",
     r"\banew\b": "again, re-…",
