@@ -1,7 +1,7 @@
 """Renders the incidents: each with its cause, what it cost, what to do, its consequences, and its findings folded
 under it."""
 
-from kafkascope.markup import Html, el
+from kafkascope.markup import Child, Html, el
 from kafkascope.report.charts.figure import empty, more, tiles
 from kafkascope.report.html.icons import STATE_WORDS, badge, icon
 from kafkascope.report.html.prose import advice, prose
