@@ -1,7 +1,7 @@
 """Renders the incidents: each with its cause, what it cost, what to do, its consequences, and its findings folded
 under it."""
 
-from kafkascope.markup import Html, el
+from kafkascope.markup import Child, Html, el
 from kafkascope.report.charts.figure import empty, more, tiles
 from kafkascope.report.html.icons import STATE_WORDS, badge, icon
 from kafkascope.report.html.prose import advice, prose
@@ -119,7 +119,7 @@ def _consequences(incident: ShownIncident, by_key: dict[_Key, ShownFinding]) -> 
     lines = []
     for part in consequences_of(incident):
         finding = by_key.get(finding_key(part))
-        words = prose(finding.summary) if finding else [f"{part.rule}, ", el("code", part.subject)]
+        words: Child = prose(finding.summary) if finding else [f"{part.rule}, ", el("code", part.subject)]
         lines.append(el("li", el("b", part.role), ": ", words))
     lines += [el("li", note) for note in incident.notes]
     if not lines:
