@@ -107,7 +107,7 @@ def served() -> None:
 
 
 SHOWN: dict[str, tuple[Callable[[], None], str]] = {
-    "quorum": (quorum, "Voter node 1 did not fetch"),
+    "quorum": (quorum, "Voter node 1 didn't fetch"),
     "share-group": (share, "Standing still: orders-0"),
     "streams-group": (streams, "has yet to give up active 0_1"),
     "group": (classic, "lag 5 in all"),

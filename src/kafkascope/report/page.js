@@ -22,7 +22,7 @@
   const local = document.getElementById("local");
   const months = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(" ");
   const clock = String.raw`\d\d:\d\d(?::\d\d(?:\.\d{3})?)?`;
-  const moment = new RegExp(String.raw`(\d{1,2}) (${months.join("|")}) (\d{4}) (${clock})(?: – (${clock}))?`, "g");
+  const moment = new RegExp(String.raw`(\d{1,2}) (${months.join("|")}) (\d{4}) (${clock})(?: – (${clock}))?(?: UTC)?`, "g");
   const at = (day, month, year, time) => {
     const utc = new Date(`${year}-${String(months.indexOf(month) + 1).padStart(2, "0")}-${day.padStart(2, "0")}T${time}Z`);
     const there = new Date(utc.getTime() - 60000 * utc.getTimezoneOffset()).toISOString();

@@ -16,7 +16,7 @@ _ROW, _TOP, _BOTTOM = 18, 6, 36
 
 
 def heat_figure(group: ShareGroupSummary, name: str) -> Html:
-    title = "Which partitions delivered records again, and when"
+    title = "Which partitions redelivered records, and when"
     if not group.redelivered:
         return el("section", el("h4", title), empty("No record was delivered a second time."), class_="chart")
     buckets = group.buckets
@@ -39,7 +39,7 @@ def heat_figure(group: ShareGroupSummary, name: str) -> Html:
                 tooltip = tip(
                     place.name,
                     f"{clock(first, buckets.step_us)} – {clock(last, buckets.step_us)}",
-                    f"{number(count)} again",
+                    f"{number(count)} redelivered",
                 )
                 shade = f"h{next(level for level, limit in enumerate(limits, 1) if count <= limit)}"
                 width = max(2.0, right - left - 1)
@@ -54,7 +54,7 @@ def heat_figure(group: ShareGroupSummary, name: str) -> Html:
         f"{name}-again",
         title,
         f"Records acquired with a delivery count above 1, in steps of {step}. At the right: how many of a partition's"
-        " deliveries were not the first.",
+        " deliveries weren't the first.",
         svg(bottom + _BOTTOM, f"Heat map: {_summary(group)}", *parts),
         legend((f"h{level}", words) for level, words in _ranges(limits)),
         join([_table(group), more(group.places_left_out, "partitions with fewer redeliveries")]),

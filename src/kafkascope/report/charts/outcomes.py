@@ -40,7 +40,7 @@ def outcomes_figure(group: ShareGroupSummary, name: str) -> Html:
     return figure(
         f"{name}-outcomes",
         title,
-        f"Records by outcome in steps of {step}, each at the time its delivery ended; those still held stand where they"
+        f"Records by outcome in steps of {step}, each at the time its delivery ended; those still held are where they"
         " were acquired.",
         svg(bottom + _BOTTOM, f"Stacked bars of {number(group.acquired)} deliveries: {tally(group.outcomes)}.", *parts),
         legend(

@@ -16,7 +16,7 @@ _LETTER = 6.4  # pixels a letter has at the least, in the size of labels
 
 
 def tasks_figure(group: StreamsGroupSummary, name: str) -> Html:
-    title = "Who held which task, and when nobody did"
+    title = "Which member had which task, and when none did"
     if not group.lanes:
         return el("section", el("h4", title), empty("No member reported a task in this time."), class_="chart")
     scale = TimeScale(group.totals.first_at, group.totals.last_at, _LEFT)

@@ -18,13 +18,17 @@ def advice(text: str) -> Html:
     """As prose, with each command in a block of its own."""
     blocks: list[Html] = []
     line: list[Child] = [el("b", "What to do: ")]
-    for at, part in enumerate(_IN_BACKTICKS.split(text)):
+    parts = _IN_BACKTICKS.split(text)
+    for at, part in enumerate(parts):
+        following = parts[at + 1] if at + 1 < len(parts) else ""
         if at % 2 and _COMMAND.match(part):
             blocks += [el("p", line), command_block(part)]
             line = []
         else:
-            # What ended the sentence after a command is its block.
-            words = part if line else part.lstrip(".,; ")
+            # A block needs no parentheses, and ends the sentence.
+            words = part if line else part.lstrip(").,; ")
+            if words.endswith(" (") and not at % 2 and _COMMAND.match(following):
+                words = f"{words[:-2]}:"
             line += [el("code", part) if at % 2 else words] if words else []
     return el("div", blocks, el("p", line) if line else None, class_="advice")
 
@@ -33,7 +37,8 @@ def command_block(command: str) -> Html:
     """The button shows itself where there is script."""
     return el(
         "div",
-        el("pre", el("code", command), tabindex="0"),
+        # Lines break between arguments.
+        el("pre", el("code", [[" " * bool(at), el("span", word)] for at, word in enumerate(command.split(" "))])),
         el("button", "Copy", type="button", class_="copy", hidden=True, aria_label=f"Copy: {command}"),
         class_="command",
     )
