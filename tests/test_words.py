@@ -17,7 +17,8 @@ PAGES = [
 # What a page must not say, and what it says instead.
 INSTEAD = {
     r"\banswer(s|ed|ing)?\b": "response, responds, returns",
-    r"(?<!far )(?<!lag )(?<!lags )(?<!fall )(?<!falls )(?<!be )(?<!furthest )(?<!replica )(?<!records )(?<!\| )\bbehind\b": "after",
+    r"(?<!far )(?<!lag )(?<!lags )(?<!fall )(?<!falls )(?<!be )(?<!furthest )(?<!replica )(?<!records )(?<!\| )"
+    r"\bbehind\b": "after",
     r"\b(stands?|standing|stood)\b": "is, means, is stored",
     r"\b(lies|lay)\b": "is, is stored",
     r"\banew\b": "again, re-…",
