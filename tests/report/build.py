@@ -84,7 +84,7 @@ def finding(severity: str = "warning", **values: Any) -> Row:
         "subject": "processors",
         "from_at": NOON,
         "to_at": NOON + SECOND,
-        "summary": "Member `hung` held ×4 records past their lock.",
+        "summary": "Member `hung` held 4 records past their lock.",
         "figures": json.dumps({"records": 4, "lock_timeout_ms": 3000}),
         "advice": "Take a thread dump.",
         "evidence": ["c0511e2113b124aead24e186"],

@@ -30,7 +30,7 @@ CAUSE_WORDS = {
 
 
 def impact_words(impact: Mapping[str, float]) -> list[str]:
-    """`×4 records late`, `2.1 s without a leader`: the worst first."""
+    """`4 records late`, `2.1 s without a leader`: the worst first."""
     words = []
     for name, one, several in (
         ("records_archived", "1 record lost", "records lost"),
@@ -38,7 +38,7 @@ def impact_words(impact: Mapping[str, float]) -> list[str]:
         ("calls_failed", "1 call failed", "calls failed"),
     ):
         if impact.get(name):
-            words.append(one if impact[name] == 1 else f"×{number(impact[name])} {several}")
+            words.append(one if impact[name] == 1 else f"{number(impact[name])} {several}")
     for name, what in (
         ("seconds_without_leader", "without a leader"),
         ("seconds_without_owner", "of tasks without owner"),

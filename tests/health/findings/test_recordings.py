@@ -105,9 +105,9 @@ def test_the_share_incident_is_found() -> None:
         "share_near_limit",
     }
     hung, halted = by_name["share_lock_expired"], by_name["share_member_disconnected"]
-    assert hung.summary.startswith("Member `hung` of share group `processors` held ×4 records past their 3 s lock")
+    assert hung.summary.startswith("Member `hung` of share group `processors` held 4 records past their 3 s lock")
     assert halted.summary.startswith(
-        "Member `doomed` of share group `processors` lost its connection while it held ×4 records"
+        "Member `doomed` of share group `processors` lost its connection while it held 4 records"
     )
     assert {hung.subject_kind, halted.subject_kind} == {"share_member"}
     assert by_name["share_refused_acknowledgements"].subject == "hung"

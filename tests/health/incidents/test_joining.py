@@ -127,7 +127,7 @@ def test_a_frozen_follower_and_a_killed_leader_are_two_incidents_and_the_worse_l
     findings, (first, second) = told(joined(follower_behind(2, T0 - 20 * SECOND, 5), leader_killed()))
     assert [finding.rule for finding in findings] == ["quorum_follower_behind", "quorum_leader_lost"]
     assert (first.cause, second.cause) == ("node_down", "node_frozen")
-    assert second.title == "Controller node `2` froze for at least 5 s and fell ×15 records behind in the metadata log."
+    assert second.title == "Controller node `2` froze for at least 5 s and fell 15 records behind in the metadata log."
     assert second.confidence == "likely" and "fetched again" in second.explanation
 
 
@@ -173,7 +173,7 @@ def test_a_hung_member_and_a_poison_record_of_one_group_are_two_incidents() -> N
     assert "--topic orders --partition 0 --offset 42 " in first.advice
     assert (second.cause, second.impact) == ("member_hung", {"records_late": 4, "calls_failed": 3})
     assert ("acknowledgements refused", "share_refused_acknowledgements") in roles(second)
-    assert second.title == "Member `hung` of share group `g` kept ×4 records past the lock of 30 s."
+    assert second.title == "Member `hung` of share group `g` kept 4 records past the lock of 30 s."
     # It acknowledged later, so it was alive.
     assert second.confidence == "certain"
 
@@ -186,7 +186,7 @@ def test_members_that_lose_their_broker_have_not_crashed() -> None:
     _, (alone,) = told(held("m1", "disconnected"))
     assert (alone.cause, alone.title) == (
         "member_crashed",
-        "Member `m1` of share group `g` disappeared with ×4 records in hand.",
+        "Member `m1` of share group `g` disappeared with 4 records in hand.",
     )
 
 
@@ -229,7 +229,7 @@ def test_a_recording_with_gaps_explains_calls_without_a_response_and_tls_does_no
 
 def test_a_refused_login_is_called_that() -> None:
     _, (first,) = told(failing("SaslAuthenticate", "SASL_AUTHENTICATION_FAILED", 12))
-    assert first.title == "The login of client `c1` was refused: ×12 SASL_AUTHENTICATION_FAILED."
+    assert first.title == "The login of client `c1` was refused: SASL_AUTHENTICATION_FAILED ×12."
 
 
 def test_what_tools_are_answered_is_a_note() -> None:
@@ -252,7 +252,7 @@ def test_clients_too_old_are_one_incident_for_all() -> None:
     rows = [row("client_versions", client_software=f"lib {one}", **versions) for one in range(3)]
     _, (first,) = told({"client_versions": rows})
     assert first.title == (
-        "×3 clients use API versions that the newest release no longer serves: `lib 0`, `lib 1` and `lib 2`."
+        "3 clients use API versions that the newest release no longer serves: `lib 0`, `lib 1` and `lib 2`."
     )
 
 
@@ -260,7 +260,7 @@ def test_the_verdict_is_the_worst_by_what_it_cost_and_not_the_earliest() -> None
     _, incidents = told(joined(slow("Produce", LEADER), held("m1", "lock_expired", acquired_at=T0 + 20 * SECOND)))
     verdict = verdict_of(reversed(incidents))
     assert verdict.state == "attention"
-    assert verdict.sentence == "Member `m1` of share group `g` kept ×4 records past the lock of 30 s. 1 more incident."
+    assert verdict.sentence == "Member `m1` of share group `g` kept 4 records past the lock of 30 s. 1 more incident."
     assert verdict_of([]).sentence == "No incident."
 
 
@@ -318,7 +318,7 @@ def test_many_archived_records_are_one_sentence() -> None:
     _, incidents = told({"share_deliveries": [row("share_deliveries", **range_)]})
     poison = next(incident for incident in incidents if incident.cause == "poison_record")
     assert poison.title == (
-        "Offsets `42-44` of `orders-0` were archived after ×5 deliveries: no member of share group `g` processed them."
+        "Offsets `42-44` of `orders-0` were archived after 5 deliveries: no member of share group `g` processed them."
     )
     assert "--offset 42 " in poison.advice and poison.confidence == "likely"
 

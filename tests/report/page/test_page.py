@@ -200,7 +200,7 @@ def test_no_content_of_a_record_is_in_it() -> None:
 def test_the_incident_can_be_read_off_the_page() -> None:
     text = page(report("share"))
     assert "Needs attention" in text
-    assert "was archived after ×5 deliveries: no member of share group <code>processors</code> processed it." in text
+    assert "was archived after 5 deliveries: no member of share group <code>processors</code> processed it." in text
     assert "accepted 120" in text and "lock expired 4" in text
     assert "hung; 12:07:26.300 – 12:07:29.400; lock expired 4" in text
     streams = page(report("streams"))

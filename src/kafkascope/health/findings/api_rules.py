@@ -3,7 +3,7 @@
 from kafkascope.formatting import count, first_names, percent, span
 from kafkascope.health.findings.episodes import Episode
 from kafkascope.health.findings.rule import Limits, Rule, SeverityAndSummary, Threshold
-from kafkascope.health.findings.words import name_counts, names, quoted, several, words_with_counts
+from kafkascope.health.findings.words import name_counts, names, quoted, words_with_counts
 
 # What is about a whole recording is one finding, not one per gap.
 _FOREVER_US = 1 << 62
@@ -82,7 +82,7 @@ def _slow(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
         return None
     summary = (
         f"{_api(episode)}: p99 latency {span(worst)}, over {episode.number('minutes'):,.0f} min with "
-        f"{several(episode.number('calls'), 'call')}."
+        f"{count(episode.number('calls'), 'call')}."
     )
     return ("critical" if worst >= limits["critical_ms"] else "warning"), summary
 
@@ -92,7 +92,7 @@ def _throttled(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     if total < limits["ms"]:
         return None
     summary = (
-        f"Client {quoted(episode.subject)} was throttled in {several(episode.number('throttled'), 'response')} for "
+        f"Client {quoted(episode.subject)} was throttled in {count(episode.number('throttled'), 'response')} for "
         f"{span(total)} in all, at most {span(episode.number('max_throttle_ms'))} at a time: "
         f"{name_counts(episode.named['apis'], 3)}."
     )
@@ -106,7 +106,7 @@ def _versions_dropped(episode: Episode, limits: Limits) -> SeverityAndSummary | 
     releases = first_names(sorted(episode.named["last_releases"]), 5)
     summary = (
         f"{quoted(episode.subject)} uses versions that the newest release no longer serves, in "
-        f"{several(calls, 'call')}: {names(episode.named['versions'])}; last served by Kafka {releases}."
+        f"{count(calls, 'call')}: {names(episode.named['versions'])}; last served by Kafka {releases}."
     )
     return "warning", summary
 
@@ -116,7 +116,7 @@ def _unknown(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     if calls < limits["calls"]:
         return None
     clients = names(episode.named["clients"])
-    summary = f"{quoted(episode.subject)} isn't in any known release; {several(calls, 'call')} by {clients}."
+    summary = f"{quoted(episode.subject)} isn't in any known release; {count(calls, 'call')} by {clients}."
     return "info", summary
 
 
@@ -171,7 +171,7 @@ def _unreadable(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     if episode.number("places") < limits["places"]:
         return None
     summary = (
-        f"{several(episode.number('places'), 'place')} of {_recording(episode)} couldn't be read: "
+        f"{count(episode.number('places'), 'place')} of {_recording(episode)} couldn't be read: "
         f"{words_with_counts(episode.named['kinds'])}{_most(episode)}."
     )
     return ("warning" if bad >= limits["warning_share"] * frames and bad else "info"), summary

@@ -1,9 +1,9 @@
 """The rules about the quorum: thresholds with their reasons, what each finding says, and what to do."""
 
-from kafkascope.formatting import span
+from kafkascope.formatting import count, span
 from kafkascope.health.findings.episodes import Episode
 from kafkascope.health.findings.rule import Limits, Rule, SeverityAndSummary, Threshold
-from kafkascope.health.findings.words import names, nodes, of_cluster_quoted, several, words_with_counts
+from kafkascope.health.findings.words import names, nodes, of_cluster_quoted, words_with_counts
 
 _REPLICAS, _EVENTS = ("quorum_replicas",), ("quorum_events",)
 _DESCRIBE = "`kafkascope describe quorum BROKER`"
@@ -35,7 +35,7 @@ def _frequent_elections(episode: Episode, limits: Limits) -> SeverityAndSummary 
     if episode.number("elections") < limits["elections"]:
         return None
     summary = (
-        f"The {of_cluster_quoted(episode.subject)} held {several(episode.number('elections'), 'election')} in "
+        f"The {of_cluster_quoted(episode.subject)} held {count(episode.number('elections'), 'election')} in "
         f"{span(episode.length_ms)}: {words_with_counts(episode.named['causes'])}."
     )
     return "warning", summary
@@ -44,7 +44,7 @@ def _frequent_elections(episode: Episode, limits: Limits) -> SeverityAndSummary 
 def _behind(episode: Episode) -> str:
     age, lag = episode.number("fetch_age_ms"), episode.number("lag_ms")
     fetched = f"didn't fetch for up to {span(age)}" if age >= lag / 2 else f"lagged by up to {span(lag)}"
-    return f"{of_cluster_quoted(episode.subject)} {fetched} and was {several(episode.number('lag'), 'record')} behind"
+    return f"{of_cluster_quoted(episode.subject)} {fetched} and was {count(episode.number('lag'), 'record')} behind"
 
 
 def _follower_behind(episode: Episode, limits: Limits) -> SeverityAndSummary | None:

@@ -1,9 +1,9 @@
 """The rules about share groups: thresholds with their reasons, what each finding says, and what to do."""
 
-from kafkascope.formatting import percent, span
+from kafkascope.formatting import count, percent, span
 from kafkascope.health.findings.episodes import Episode
 from kafkascope.health.findings.rule import Limits, Rule, SeverityAndSummary, Threshold
-from kafkascope.health.findings.words import counted, name_counts, quoted, several, words_with_counts
+from kafkascope.health.findings.words import counted, name_counts, quoted, words_with_counts
 
 _DELIVERIES, _MINUTES = ("share_deliveries",), ("share_group_health",)
 _DESCRIBE = "`kafkascope describe share-group BROKER {group}`"
@@ -17,14 +17,14 @@ def _group(name: str) -> str:
 
 def _member(episode: Episode) -> str:
     if episode.subjects > 1:
-        return f"×{episode.subjects} members of {_group(episode.group)}"
+        return f"{episode.subjects} members of {_group(episode.group)}"
     client = max(episode.named["clients"], default=None)
     return f"Member {quoted(client or episode.subject.rpartition('/')[2])} of {_group(episode.group)}"
 
 
 def _partition(episode: Episode) -> str:
     if episode.subjects > 1:
-        return f"×{episode.subjects} partitions"
+        return f"{episode.subjects} partitions"
     return quoted(episode.subject.removeprefix(episode.group + "/"))
 
 
@@ -40,7 +40,7 @@ def _lock_expired(episode: Episode, limits: Limits) -> SeverityAndSummary | None
     lock = span(episode.number("lock_timeout_ms"))
     went = _redelivered(episode) or "; not seen redelivered"
     its = "its" if records == 1 else "their"
-    summary = f"{_member(episode)} held {several(records, 'record')} past {its} {lock} lock{went}."
+    summary = f"{_member(episode)} held {count(records, 'record')} past {its} {lock} lock{went}."
     return ("critical" if records >= limits["critical_records"] else "warning"), summary
 
 
@@ -58,13 +58,14 @@ def _poison_record(episode: Episode, limits: Limits) -> SeverityAndSummary | Non
     if records < limits["records"]:
         return None
     offsets = ", ".join(episode.samples("offsets")[:5])
-    what = several(records, "record")
+    what = count(records, "record")
     if episode.subjects == 1:
         what = f"{'Offset' if records == 1 else 'Offsets'} {quoted(offsets)}"
     was = "was" if records == 1 else "were"
+    deliveries = count(episode.number("delivery_count"), "delivery", "deliveries")
     summary = (
-        f"{what} of {_partition(episode)} {was} archived after ×{episode.number('delivery_count'):.0f} deliveries to "
-        f"{_group(episode.group)}; last outcome: {words_with_counts(episode.named['last_outcome'])}."
+        f"{what} of {_partition(episode)} {was} archived after {deliveries} to {_group(episode.group)}; "
+        f"last outcome: {words_with_counts(episode.named['last_outcome'])}."
     )
     return ("critical" if records >= limits["critical_records"] else "warning"), summary
 
@@ -76,7 +77,7 @@ def _rejected(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     clients = episode.named["clients"]
     who = f"Member {quoted(next(iter(clients)))}" if len(clients) == 1 else "Members"
     each = f": {counted(clients)}" if len(clients) > 1 else ""
-    what = f"{several(records, 'record')} of {_partition(episode)}"
+    what = f"{count(records, 'record')} of {_partition(episode)}"
     summary = f"{who} of {_group(episode.group)} rejected {what} for good{each}."
     return ("warning" if records >= limits["warning_records"] else "info"), summary
 
@@ -85,7 +86,7 @@ def _near_limit(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     records = episode.number("records")
     if records < limits["records"]:
         return None
-    deliveries = several(records, "delivery", "deliveries")
+    deliveries = count(records, "delivery", "deliveries")
     return "warning", f"Share group {quoted(episode.subject)} had {deliveries} close to the delivery limit."
 
 
@@ -93,9 +94,7 @@ def _disconnected(episode: Episode, limits: Limits) -> SeverityAndSummary | None
     records = episode.number("records")
     if records < limits["records"]:
         return None
-    summary = (
-        f"{_member(episode)} lost its connection while it held {several(records, 'record')}{_redelivered(episode)}."
-    )
+    summary = f"{_member(episode)} lost its connection while it held {count(records, 'record')}{_redelivered(episode)}."
     return "warning", summary
 
 
@@ -103,7 +102,7 @@ def _standing_still(episode: Episode, limits: Limits) -> SeverityAndSummary | No
     minutes, grown = episode.number("minutes"), episode.number("lag_growth")
     if minutes < limits["minutes"]:
         return None
-    lag = f" while the group's lag grew by {several(grown, 'record')}" if grown > 0 else ""
+    lag = f" while the group's lag grew by {count(grown, 'record')}" if grown > 0 else ""
     summary = f"{_partition(episode)} of {_group(episode.group)} made no progress for {minutes:,.0f} min{lag}."
     return ("critical" if grown > 0 else "warning"), summary
 
@@ -112,7 +111,7 @@ def _slow_acknowledgement(episode: Episode, limits: Limits) -> SeverityAndSummar
     slow, acknowledged = episode.number("slow"), episode.number("acknowledged")
     summary = (
         f"Share group {quoted(episode.subject)} acknowledged {percent(slow / acknowledged)} of "
-        f"{several(acknowledged, 'record')} after {percent(limits['lock_share'])} or more of their "
+        f"{count(acknowledged, 'record')} after {percent(limits['lock_share'])} or more of their "
         f"{span(episode.number('lock_timeout_ms'))} lock; slowest {span(episode.number('slowest_ms'))}."
     )
     return "warning", summary
@@ -123,7 +122,7 @@ def _refused(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     if calls < limits["calls"]:
         return None
     what = "acknowledgements refused (`INVALID_RECORD_STATE`)"
-    return "warning", f"Client {quoted(episode.subject)} had {what} in {several(calls, 'call')}."
+    return "warning", f"Client {quoted(episode.subject)} had {what} in {count(calls, 'call')}."
 
 
 def _lag_growing(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
@@ -139,7 +138,7 @@ def _no_members(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     minutes = episode.length_ms / 60_000
     if minutes < limits["minutes"]:
         return None
-    lag = several(episode.number("lag"), "record")
+    lag = count(episode.number("lag"), "record")
     summary = f"Share group {quoted(episode.subject)} had no members for {span(episode.length_ms)} while {lag} waited."
     return ("critical" if minutes >= limits["critical_minutes"] else "warning"), summary
 
@@ -159,7 +158,7 @@ def _moved(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
         return None
     was = "was" if records == 1 else "were"
     summary = (
-        f"{several(records, 'record')} of {_group(episode.subject)} {was} taken from the members that held "
+        f"{count(records, 'record')} of {_group(episode.subject)} {was} taken from the members that held "
         f"{'it' if records == 1 else 'them'}: {words_with_counts(episode.named['reasons'])}."
     )
     return "info", summary

@@ -1,9 +1,9 @@
 """The rules about streams groups: thresholds with their reasons, what each finding says, and what to do."""
 
-from kafkascope.formatting import span
+from kafkascope.formatting import count, span
 from kafkascope.health.findings.episodes import Episode
 from kafkascope.health.findings.rule import Limits, Rule, Severity, SeverityAndSummary, Threshold
-from kafkascope.health.findings.words import name_counts, names, quoted, several, words_with_counts
+from kafkascope.health.findings.words import name_counts, names, quoted, words_with_counts
 
 _MINUTES, _STATUSES = ("streams_group_health",), ("streams_statuses", "streams_group_health")
 _DESCRIBE = "`kafkascope describe streams-group BROKER {group}`"
@@ -20,7 +20,7 @@ def _group(name: str) -> str:
 
 def _task(episode: Episode) -> str:
     if episode.subjects > 1:
-        return f"×{episode.subjects} tasks of {_group(episode.group)} ({names(episode.named['tasks'])})"
+        return f"{episode.subjects} tasks of {_group(episode.group)} ({names(episode.named['tasks'])})"
     return f"Task {quoted(episode.subject.removeprefix(episode.group + '/'))} of {_group(episode.group)}"
 
 
@@ -44,7 +44,7 @@ def _long_pause(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     cold = episode.number("cold")
     state = f", {cold:.0f} of them to members without a copy of the state" if cold else ""
     summary = (
-        f"{_task(episode)} stalled for up to {span(longest)} in {several(episode.number('moves'), 'move')}{state}: "
+        f"{_task(episode)} stalled for up to {span(longest)} in {count(episode.number('moves'), 'move')}{state}: "
         f"{words_with_counts(episode.named['causes'])}."
     )
     return ("critical" if longest >= limits["critical_ms"] else "warning"), summary
@@ -55,8 +55,8 @@ def _member_lost(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     if silent < limits["silent_ms"]:
         return None
     client = max(episode.named["clients"], default=episode.subject.rpartition("/")[2])
-    members = f"Member {quoted(client)}" if episode.subjects == 1 else f"×{episode.subjects} members"
-    tasks = several(episode.number("active_tasks"), "active task")
+    members = f"Member {quoted(client)}" if episode.subjects == 1 else f"{episode.subjects} members"
+    tasks = count(episode.number("active_tasks"), "active task")
     summary = (
         f"{members} of {_group(episode.group)} with {tasks} disappeared without leaving the group, which noticed after "
         f"{span(silent)}."
@@ -69,9 +69,9 @@ def _many_moves(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     if moves < limits["moves"] or moves < limits["moves_per_task"] * tasks:
         return None
     summary = (
-        f"Streams group {quoted(episode.subject)} with {several(tasks, 'task')} had {several(moves, 'move')} in "
-        f"{span(episode.length_ms)}: {several(episode.number('joined'), 'member')} joined, "
-        f"{several(episode.number('left'), 'member')} left, {several(episode.number('lost'), 'member')} disappeared."
+        f"Streams group {quoted(episode.subject)} with {count(tasks, 'task')} had {count(moves, 'move')} in "
+        f"{span(episode.length_ms)}: {count(episode.number('joined'), 'member')} joined, "
+        f"{count(episode.number('left'), 'member')} left, {count(episode.number('lost'), 'member')} disappeared."
     )
     return "warning", summary
 
@@ -80,7 +80,7 @@ def _standbys_missing(episode: Episode, limits: Limits) -> SeverityAndSummary | 
     minutes = episode.number("minutes")
     if minutes < limits["minutes"]:
         return None
-    missing = several(episode.number("missing"), "standby task")
+    missing = count(episode.number("missing"), "standby task")
     return "warning", f"Streams group {quoted(episode.subject)} lacked up to {missing} for {minutes:,.0f} min."
 
 
@@ -98,7 +98,7 @@ def _fenced(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     if members < limits["members"]:
         return None
     summary = (
-        f"{several(members, 'member')} of {_group(episode.subject)} had to rejoin: the group had removed "
+        f"{count(members, 'member')} of {_group(episode.subject)} had to rejoin: the group had removed "
         f"{'it' if members == 1 else 'them'}."
     )
     return "warning", summary
@@ -108,7 +108,7 @@ def _shutdown(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     requests = episode.number("requests")
     if requests < limits["requests"] and not episode.number("statuses"):
         return None
-    by_requests = f" by {several(requests, 'request')}" if requests else ""
+    by_requests = f" by {count(requests, 'request')}" if requests else ""
     return "critical", f"All members of {_group(episode.subject)} were ordered to shut down{by_requests}."
 
 

@@ -10,11 +10,6 @@ def quoted(name: object) -> str:
     return f"`{str(name).replace('`', chr(39))}`"
 
 
-def several(number: float, noun: str, plural: str | None = None) -> str:
-    """`1 record`, `×1,200 records`."""
-    return f"1 {noun}" if number == 1 else f"×{number:,.0f} {plural or noun + 's'}"
-
-
 def tally(counts: Mapping[str, float], most: int = 5) -> str:
     """`steady 4, renewer 1 and 3 more`: the largest first."""
     return first_names([f"{name} {number:,.0f}" for name, number in _ordered(counts)], most)

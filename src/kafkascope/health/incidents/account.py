@@ -38,11 +38,6 @@ def listed(names: Iterable[object], most: int = _MOST_NAMES) -> str:
     return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
 
 
-def times(number: float, noun: str, plural: str | None = None) -> str:
-    """`×4 records`, `1 record`."""
-    return f"1 {noun}" if number == 1 else f"×{number:,.0f} {plural or noun + 's'}"
-
-
 def counted(tally: object) -> str:
     """Of the text that a finding has: `steady 3, doomed 1` becomes names in backticks with ×."""
     text, _, more = str(tally).partition(" and ")

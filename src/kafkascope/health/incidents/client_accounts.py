@@ -5,7 +5,7 @@ from collections import Counter
 
 from kafkascope.formatting import span
 from kafkascope.health.findings.rules import RULES
-from kafkascope.health.incidents.account import Account, listed, number, quoted, times
+from kafkascope.health.incidents.account import Account, listed, number, quoted
 from kafkascope.health.incidents.causes import ORDINARY_ERRORS
 from kafkascope.health.incidents.facts import Facts
 from kafkascope.health.incidents.incident import Confidence, key_of
@@ -71,7 +71,7 @@ def quota_exceeded(story: Story, _: Facts) -> Account:
 
 def client_too_old(story: Story, _: Facts) -> Account:
     clients = [finding.subject for finding in story.anchors]
-    which = f"{listed(clients)} uses" if len(clients) == 1 else f"×{len(clients)} clients use"
+    which = f"{listed(clients)} uses" if len(clients) == 1 else f"{len(clients)} clients use"
     names = "" if len(clients) == 1 else f": {listed(clients, 5)}"
     return _client_account(
         story,
@@ -148,4 +148,4 @@ def _named(story: Story, facts: Facts) -> tuple[Counter[str], list[str]]:
 
 def _errors(errors: Counter[str]) -> str:
     ordered = sorted(errors.items(), key=lambda item: (-item[1], item[0]))
-    return ", ".join(times(calls, name, name) for name, calls in ordered[:3])
+    return ", ".join(f"{name} ×{calls:,}" for name, calls in ordered[:3])

@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+from kafkascope.formatting import count
 from kafkascope.health.findings.diagnosis import Finding
 from kafkascope.health.findings.episodes import MINUTE_US
 from kafkascope.health.incidents.causes import OUTAGE_ERRORS
@@ -49,7 +50,7 @@ def impact_of(story: Story, facts: Facts) -> tuple[dict[str, int | float], tuple
             errors = ", ".join(f"×{number:,} {error}" for error, number in sorted(redirected.items()))
             notes.append(f"Clients were redirected meanwhile, as the protocol has it: {errors}.")
         if unanswered:
-            notes.append(f"×{unanswered:,} other calls to the node got no response.")
+            notes.append(f"{count(unanswered, 'other call')} to the node got no response.")
     measured: dict[str, int | float] = {name: number for name, number in sums.items() if number}
     measured |= {name: round(number, 3) for name, number in seconds.items() if number}
     return {name: measured[name] for name in WEIGHTS if name in measured}, tuple(notes)

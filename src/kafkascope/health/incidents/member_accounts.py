@@ -1,6 +1,6 @@
 """Tells incidents of groups: a member that hung or crashed, a poison record, an application that stopped."""
 
-from kafkascope.formatting import span
+from kafkascope.formatting import count, span
 from kafkascope.health.findings.diagnosis import Finding
 from kafkascope.health.incidents.account import (
     Account,
@@ -11,7 +11,6 @@ from kafkascope.health.incidents.account import (
     names_in,
     number,
     quoted,
-    times,
 )
 from kafkascope.health.incidents.facts import SAME_MOMENT_US, Facts
 from kafkascope.health.incidents.stories import Story
@@ -42,7 +41,7 @@ def _share_member_hung(story: Story, held: list[Finding], facts: Facts) -> Accou
         "member_hung",
         first.subject_kind,
         first.subject,
-        f"{_member(first)} of share group {quoted(group)} kept {times(records, 'record')} past the lock of {lock}"
+        f"{_member(first)} of share group {quoted(group)} kept {count(records, 'record')} past the lock of {lock}"
         f"{_redelivered(held)}.",
         f"It neither acknowledged nor renewed the records in time: it hangs, or its work takes longer than the lock. "
         f"The broker gave them to other members, {_TWICE}.{end}",
@@ -61,7 +60,7 @@ def _streams_member_hung(story: Story, facts: Facts) -> Account:
         "member_hung",
         first.subject_kind,
         first.subject,
-        f"{times(members, 'member')} of streams group {quoted(group)} came back after the group had removed "
+        f"{count(members, 'member')} of streams group {quoted(group)} came back after the group had removed "
         f"{'it' if members == 1 else 'them'}.",
         "A member that was silent for longer than the session timeout lost its tasks and found out with its next "
         "heartbeat. It had paused, not crashed; what it did meanwhile does not count.",
@@ -81,7 +80,7 @@ def poison_record(story: Story, facts: Facts) -> Account:
     ]
     crowd = first.subject_kind == "share_group"
     where = "" if crowd else f" of {quoted(partition)}"
-    which = times(records, "record")
+    which = count(records, "record")
     if len(offsets) == 1:
         which = f"{'Offset' if records == 1 else 'Offsets'} {quoted(offsets[0])}"
     was, it = ("were", "them") if records > 1 else ("was", "it")
@@ -102,8 +101,8 @@ def poison_record(story: Story, facts: Facts) -> Account:
         "poison_record",
         first.subject_kind,
         first.subject,
-        f"{which}{where} {was} archived after ×{deliveries:.0f} deliveries: no member of share group {quoted(group)} "
-        f"processed {it}.",
+        f"{which}{where} {was} archived after {count(deliveries, 'delivery', 'deliveries')}: no member of share group "
+        f"{quoted(group)} processed {it}.",
         (
             f"Member after member released it until the delivery limit; the last was {last}. "
             if released
@@ -133,7 +132,7 @@ def _share_member_crashed(story: Story, facts: Facts) -> Account:
         "member_crashed",
         first.subject_kind,
         first.subject,
-        f"{_member(first)} of share group {quoted(group)} disappeared with {times(records, 'record')} in "
+        f"{_member(first)} of share group {quoted(group)} disappeared with {count(records, 'record')} in "
         f"hand{_redelivered(story.anchors)}.",
         "Its connection closed while it held the records, and it had not left the group: the process was killed or "
         "crashed. What it had finished without acknowledging is done twice.",
@@ -155,7 +154,7 @@ def _streams_member_crashed(story: Story, facts: Facts) -> Account:
         if story.from_at - SAME_MOMENT_US <= since <= story.to_at
     ]
     owner = (
-        f"; its {times(tasks, 'task')} had no owner for up to {span(max(pauses) / 1000)}" if pauses and tasks else ""
+        f"; its {count(tasks, 'task')} had no owner for up to {span(max(pauses) / 1000)}" if pauses and tasks else ""
     )
     closed = "closed" in str(first.figures.get("how", ""))
     describe = command("kafkascope describe streams-group", broker_of(group, facts), group)
@@ -181,7 +180,7 @@ def _streams_member_crashed(story: Story, facts: Facts) -> Account:
 def _member(finding: Finding) -> str:
     subjects = number(finding, "subjects")
     if subjects > 1:
-        return f"×{subjects:.0f} members"
+        return f"{subjects:.0f} members"
     return f"Member {quoted(client_of(finding) or finding.subject.rpartition('/')[2])}"
 
 

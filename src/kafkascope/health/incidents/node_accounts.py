@@ -1,7 +1,7 @@
 """Tells incidents of nodes and of the quorum: a node that went down or froze, a leader that was lost, slow brokers."""
 
-from kafkascope.formatting import span
-from kafkascope.health.incidents.account import Account, broker, command, listed, number, quoted, times
+from kafkascope.formatting import count, span
+from kafkascope.health.incidents.account import Account, broker, command, listed, number, quoted
 from kafkascope.health.incidents.facts import AFTER_US, Election, Facts
 from kafkascope.health.incidents.incident import key_of
 from kafkascope.health.incidents.stories import Story
@@ -120,7 +120,7 @@ def node_behind(story: Story, facts: Facts) -> Account:
     what = f"{what} node {name}" + (f" of cluster {quoted(node.cluster)}" if facts.several_clusters else "")
     describe = command("kafkascope describe quorum", broker(node.cluster, facts, [node]))
     seen = f"How it follows now: {describe}."
-    behind = f" and fell {times(lag, 'record')} behind" if lag else ""
+    behind = f" and fell {count(lag, 'record')} behind" if lag else ""
     subject = first.subject
     if not age and not lag_ms:
         unknown = max(number(finding, "unknown_ms") for finding in story.anchors)
@@ -189,7 +189,7 @@ def broker_slow(story: Story, facts: Facts) -> Account:
     where = (
         f"Broker {quoted(address)}{named}"
         if address
-        else f"{times(len(addresses), 'broker')}"
+        else f"{count(len(addresses), 'broker')}"
         if addresses
         else "Brokers"
     )
