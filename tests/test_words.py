@@ -20,12 +20,7 @@ NOT_BEHIND = "".join(f"(?<!{re.escape(word)})" for word in LAGGING)
 # What a page must not say, and what it says instead.
 INSTEAD = {
     r"\banswer(s|ed|ing)?\b": "response, responds, returns",
-<<<<<<< HEAD
     rf"{NOT_BEHIND}\bbehind\b": "after",
-=======
-    r"(?<!far )(?<!lag )(?<!lags )(?<!fall )(?<!falls )(?<!be )(?<!furthest )(?<!replica )(?<!records )(?<!\| )"
-    r"\bbehind\b": "after",
->>>>>>> report
     r"\b(stands?|standing|stood)\b": "is, means, is stored",
     r"\b(lies|lay)\b": "is, is stored",
     r"\banew\b": "again, re-…",
