@@ -232,8 +232,9 @@ def test_group_names_in_advice_are_safe_in_a_shell() -> None:
 def test_commands_of_advice_name_what_is_recorded() -> None:
     archived = expired(T0, outcome="released", archived=True, delivery_count=5, first_offset=3, last_offset=3)
     brokers = [
-        {"broker_address": f"{host}:9092", "cluster_id": "Ab-1", "node_id": 1, "calls": calls}
-        for host, calls in (("a", 5), ("b", 9))
+        {"broker_address": f"{host}:9092", "cluster_id": "Ab-1", "node_id": node, "calls": calls}
+        # Node 1 is the leader that was lost.
+        for host, node, calls in (("a", 3, 5), ("b", 2, 9), ("c", 1, 20))
     ]
     groups = [{"group_id": "g", "coordinator": "a:9092"}]
     marts = {"share_deliveries": [archived], "brokers": brokers, "groups": groups}

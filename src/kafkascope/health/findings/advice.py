@@ -3,7 +3,7 @@ its placeholder, such as BROKER."""
 
 import shlex
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from kafkascope.health.findings.episodes import Episode
@@ -20,10 +20,12 @@ class Brokers:
     def __init__(self, brokers: Iterable[Row], groups: Iterable[Row]) -> None:
         self._calls: Counter[str] = Counter()
         self._cluster: dict[str, str | None] = {}
+        self._node: dict[str, str] = {}
         self._coordinators: defaultdict[str, set[str]] = defaultdict(set)
         for row in brokers:
             self._calls[row["broker_address"]] += row["calls"] or 0
             self._cluster[row["broker_address"]] = row["cluster_id"]
+            self._node[row["broker_address"]] = f"node {row['node_id']}"
         for row in groups:
             if row["coordinator"] is not None:
                 self._coordinators[row["group_id"]].add(row["coordinator"])
@@ -32,9 +34,13 @@ class Brokers:
         coordinators = self._coordinators.get(group)
         return min(coordinators) if coordinators else self.of_cluster(None)
 
-    def of_cluster(self, cluster: str | None) -> str:
-        """Of several clusters none is guessed."""
-        addresses = [address for address in self._calls if cluster is None or self._cluster[address] == cluster]
+    def of_cluster(self, cluster: str | None, without: Collection[str] = ()) -> str:
+        """Of several clusters none is guessed. `without` are nodes in trouble, as `node 2`."""
+        addresses = [
+            address
+            for address in self._calls
+            if self._cluster[address] == (cluster or self._cluster[address]) and self._node[address] not in without
+        ]
         if not addresses or (cluster is None and len(set(self._cluster.values()) - {None}) > 1):
             return BROKER
         return max(addresses, key=lambda address: (self._calls[address], address))
@@ -65,7 +71,7 @@ def _broker(kind: str, episode: Episode, brokers: Brokers) -> str:
         cluster = next(
             (found for between in (" of cluster ", " at ") if (found := episode.subject.partition(between)[2])), None
         )
-        return brokers.of_cluster(cluster)
+        return brokers.of_cluster(cluster, {*episode.named["lost_leaders"], " ".join(episode.subject.split(" ")[:2])})
     if episode.named.get("brokers"):
         return max(episode.named["brokers"].items(), key=lambda item: (item[1], item[0]))[0]
     return brokers.of_group(episode.group) if kind.startswith(("share_", "streams_")) else brokers.of_cluster(None)

@@ -27,7 +27,7 @@ def needs_of(thresholds: Mapping[str, float]) -> dict[str, Need]:
     pause_ms = _whole(limits["streams_long_pause"]["ms"])
     return {
         # For the commands of advice.
-        "brokers": _need("broker_address cluster_id calls"),
+        "brokers": _need("broker_address cluster_id node_id calls"),
         "groups": _need("group_id coordinator"),
         "captures": _need("capture_uri kind first_at last_at frames lost_bytes tls_bytes tcp_bytes"),
         "quarantine": _need("capture_uri recorded_at exchange_id kind message"),
