@@ -65,7 +65,8 @@ def test_the_lake_has_its_pages_and_json_and_the_navigation_names_it(app: Starle
 def test_the_home_page_has_the_verdict(app: Starlette) -> None:
     verdict = ask(app, "/lake/index.json").json["verdict"]
     assert ask(app, "/index.json").json["verdict"] == verdict
-    assert verdict["sentence"] in ask(app, "/index.html").text
+    # Names are in backticks, and in code font on the page.
+    assert re.sub(r"`(.*?)`", r"<code>\1</code>", verdict["sentence"]) in ask(app, "/index.html").text
     assert ask(create(), "/index.json").json["verdict"] is None
 
 
