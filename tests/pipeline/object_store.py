@@ -20,6 +20,7 @@ def object_store() -> Iterator[tuple[str, dict[str, str]]]:
     """The bucket's URI, and the settings, which this process has too as long as it is open."""
     import boto3  # type: ignore[import-untyped]
     from moto.server import ThreadedMotoServer
+    from werkzeug.serving import WSGIRequestHandler
 
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
@@ -30,6 +31,8 @@ def object_store() -> Iterator[tuple[str, dict[str, str]]]:
     settings = {**SETTINGS, "AWS_ENDPOINT_URL": f"http://{host}:{port}"}
     try:
         with pytest.MonkeyPatch.context() as patch:
+            # Headers and body are two writes: the second would wait 40 ms for the client's acknowledgement.
+            patch.setattr(WSGIRequestHandler, "disable_nagle_algorithm", True)
             for name, value in settings.items():
                 patch.setenv(name, value)
             place = {"LocationConstraint": SETTINGS["AWS_REGION"]}
