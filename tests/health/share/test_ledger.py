@@ -350,6 +350,15 @@ def test_state_4_after_a_release_tells_the_limit_and_the_archiving() -> None:
     assert [(row.archived, row.uncertain) for row in rows] == [(True, None), (True, None), (False, None)]
 
 
+def test_a_record_on_its_way_to_the_dead_letter_queue_is_archived() -> None:
+    # KIP-1191: state 3 when the delivery limit is reached, state 4 once the dead-letter record was tried
+    at_limit = [acquired(1, 0, 0, 3), acknowledged(2, 0, 0, RELEASE)]
+    rejected = [acquired(3, 1, 1, 1), acknowledged(4, 1, 1, REJECT, error=None)]
+    writes = [written(2.001, 0, 0, 3, count=3), written(2.1, 0, 0, 4, count=3)]
+    rows = ledger(*at_limit, *writes, *rejected, written(4.001, 1, 1, 3), written(4.1, 1, 1, 4))
+    assert [(row.outcome, row.archived) for row in rows] == [("released", True), ("rejected", True)]
+
+
 def test_default_limit_archives_but_is_said_to_be_assumed() -> None:
     (row,) = ledger(acquired(1, 0, 0, 5), acknowledged(2, 0, 0, RELEASE))
     assert (row.archived, row.uncertain) == (True, "limit_not_recorded")

@@ -7,7 +7,17 @@ behind it.
 """
 
 from kafkascope.health.share.book import CLOCK_SLACK_US, FOREVER, UNFINISHED_OUTCOMES, Book
-from kafkascope.health.share.events import ACCEPT, ACKNOWLEDGED, ARCHIVED, GAP, REJECT, RELEASE, SAID, ShareEvent
+from kafkascope.health.share.events import (
+    ACCEPT,
+    ACKNOWLEDGED,
+    ARCHIVED,
+    ARCHIVING,
+    GAP,
+    REJECT,
+    RELEASE,
+    SAID,
+    ShareEvent,
+)
 from kafkascope.health.share.pieces import Claim, Partition, RangePiece, Written
 
 # UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH, UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID,
@@ -21,7 +31,9 @@ def state_written(book: Book, event: ShareEvent) -> None:
         if event.error_code in LOST_PARTITION:
             lost(book, partition, event.broker, event)
         return
-    state, first, last = event.value, event.first_offset, event.last_offset
+    # a record that is archiving isn't delivered again, whether or not its dead-letter record is written
+    state = ARCHIVED if event.value == ARCHIVING else event.value
+    first, last = event.first_offset, event.last_offset
     if state is not None and first >= 0:
         for overlap in partition.overlapping(first, last):
             count = overlap.origin.delivery_count

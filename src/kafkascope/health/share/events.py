@@ -34,8 +34,8 @@ GAP, ACCEPT, RELEASE, REJECT, RENEW = range(5)
 
 SAID: dict[int | None, Outcome] = {ACCEPT: "accepted", RELEASE: "released", REJECT: "rejected"}
 
-# StateBatch.DeliveryState
-AVAILABLE, ACKNOWLEDGED, ARCHIVED = 0, 2, 4
+# StateBatch.DeliveryState; ARCHIVING lasts until the dead-letter record is written (KIP-1191)
+AVAILABLE, ACKNOWLEDGED, ARCHIVING, ARCHIVED = 0, 2, 3, 4
 
 
 class ShareEvent(NamedTuple):
