@@ -45,11 +45,14 @@ def test_every_request_has_its_response_with_the_same_versions() -> None:
 
 
 def test_a_patch_that_lacks_versions_is_known() -> None:
-    # KAFKA-19444: 4.0.0 serves JoinGroup 2-9, 4.0.1 brought 0 and 1 back
+    # KAFKA-19444: 4.0.0 serves JoinGroup 2-9, 4.0.1 brought 0 and 1 back; KIP-915: 3.4.1 added flexible versions
     known = {name: message(name).patches for name in index() if message(name).patches}
     assert {name: [(patch, v.text) for patch, v in versions] for name, versions in known.items()} == {
+        "GroupMetadataValue": [("3.4.0", "0-3")],
         "JoinGroupRequest": [("4.0.0", "2-9")],
         "JoinGroupResponse": [("4.0.0", "2-9")],
+        "OffsetCommitValue": [("3.4.0", "0-3")],
+        "TransactionLogValue": [("3.4.0", "0")],
     }
     request = message("JoinGroupRequest")
     assert (request.patches_without(1), request.patches_without(2)) == (("4.0.0",), ())

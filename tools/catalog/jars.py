@@ -44,10 +44,10 @@ def read_releases() -> list[Release]:
 
 
 def read_patches(releases: list[Release]) -> list[Release]:
-    """Those of `patches.txt` by the name of their release; their clients tell what they serve."""
+    """The patches of `patches.txt`, by the name of their release."""
     names = {release.name for release in releases}
-    versions = [line for line in (HERE / "patches.txt").read_text().splitlines() if not line.startswith("#")]
-    patches = [Release(version.rpartition(".")[0], version, ("kafka-clients",)) for version in versions]
+    lines = [line.split() for line in (HERE / "patches.txt").read_text().splitlines() if not line.startswith("#")]
+    patches = [Release(version.rpartition(".")[0], version, tuple(artifacts)) for version, *artifacts in lines]
     return [patch for patch in patches if patch.name in names]
 
 
