@@ -7,6 +7,7 @@ import pytest
 from kafkascope.schema.api_facts import api_facts, families, family_of, field_kips, kips_of
 from kafkascope.schema.catalog import apis, index, message
 from kafkascope.schema.files import lines
+from kafkascope.schema.kip_titles import kip_title
 from kafkascope.schema.values import NamedValues, all_places, meaning, named_values
 from kafkascope.schema.versions import parse_versions
 from tests.support.places import every_field
@@ -136,6 +137,13 @@ def test_every_kip_names_a_version_and_a_field_that_exist() -> None:
         for kip in api_facts(api).kips:
             assert kip.version is None or kip.version in message(f"{api}Request").all_versions(), (api, kip)
             assert kip.place is None or kip.place in every_field(), (api, kip)
+
+
+def test_a_kip_has_a_title_unless_no_source_confirmed_it() -> None:
+    named = {kip.number for api in apis().values() for kip in api_facts(api).kips}
+    named |= {number for name in index() for _, numbers in message(name).kips for number in numbers}
+    assert {number for number in named if kip_title(number) is None} == {322, 836}
+    assert {int(line.split()[0]) for line in lines("kips.txt")} <= named
 
 
 def test_the_kips_of_definition_files_are_among_those_checked_by_hand() -> None:
