@@ -24,6 +24,8 @@ def about(place: str) -> str:
     [
         # ClusterControlManager.unregisterController
         ("UnregisterControllerRequest", "CONTROLLER_ID_NOT_REGISTERED", "BROKER_ID_NOT_REGISTERED"),
+        # QuorumController.unregisterController of 4.4: nodeId == controllerId
+        ("UnregisterControllerRequest", "INVALID_REQUEST", None),
         # KafkaApis.handleShareAcknowledgeRequest: releaseSession's result is only logged
         ("ShareAcknowledgeResponse.Responses", "isn't listed", "also those that were released"),
         # GroupMetadataManager: the record keeps topics until the share coordinator has dropped their state
