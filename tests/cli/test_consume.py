@@ -13,7 +13,7 @@ from uuid import uuid4
 import pytest
 
 from kafkascope.client.describe.share_group import ShareGroupView, describe_share_group
-from lab.secured import SASL
+from lab.settings import SASL
 from lab.wire import until
 from tests.client.consumer_stage import stage
 from tests.support.cli import COMMAND, Cli, hear_interrupts, is_one_line_error, process
