@@ -89,25 +89,6 @@ def test_the_report_leads_to_exchanges_rules_and_other_pages(tabs: Callable[...,
     name = proof.locator("code").inner_text()
     proof.click()
     tab.page.wait_for_url(re.compile(f"lake/exchange/{name}"))
-    expect(tab.page.locator("dl.facts")).to_be_visible()
-
-
-def test_the_report_is_drawn_under_its_own_policy(tab: Tab) -> None:
-    tab.open("lake/index.html")
-    tab.page.get_by_role("link", name="the whole report").click()
-    tab.page.wait_for_url("**/lake/report.html")
-    assert tab.page.locator("svg").count() > 0
-
-
-@pytest.mark.parametrize("script", [True, False])
-def test_the_report_leads_to_exchanges_rules_and_other_pages(tabs: Callable[..., Tab], script: bool) -> None:
-    tab = tabs(java_script_enabled=script)
-    tab.open("lake/report.html")
-    proof = tab.page.locator(".evidence a").first
-    tab.page.locator("details:has(.evidence)").first.evaluate(UNFOLD)
-    name = proof.locator("code").inner_text()
-    proof.click()
-    tab.page.wait_for_url(re.compile(f"lake/exchange/{name}"))
     tab.open("lake/report.html")
     rule = tab.page.locator(".facts a[href*='docs/findings.html']").first
     rule.evaluate(UNFOLD)
