@@ -24,7 +24,6 @@ NOT_YET = {
     "codec",
     "columnar",
     "explorer",
-    "health",
     "lake",
     "pipeline",
     "report",
