@@ -27,7 +27,6 @@ NOT_YET = {
     "health",
     "lake",
     "pipeline",
-    "report",
     "schema",
 }
 
