@@ -26,7 +26,6 @@ NOT_YET = {
     "explorer",
     "lake",
     "pipeline",
-    "report",
     "schema",
 }
 
