@@ -61,7 +61,7 @@ def _figure(name: str, value: str) -> Html:
 
 
 def figures_of(finding: ShownFinding) -> list[tuple[str, str]]:
-    """Names and values with units. `lag` and `lag_ms` are two."""
+    """Names and values with units. `lag` and `lag_ms` are different figures."""
     figures = []
     for name, value in finding.figures.items():
         plain = name.removesuffix("_ms").removesuffix("_us")
@@ -108,6 +108,6 @@ def _proof(proof: EvidenceLink, links: Links) -> list[Html | str]:
 
 
 def command(proof: EvidenceLink) -> str:
-    """What shows it whole."""
+    """The command that shows the whole exchange."""
     file = shlex.quote(proof.capture_uri) if proof.capture_uri else "FILE"
     return f"kafkascope read {file} --exchange {proof.exchange_id}"

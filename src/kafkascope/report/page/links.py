@@ -1,4 +1,4 @@
-"""Names the places on the page that findings and charts link to each other by."""
+"""Names the places on the page that findings and charts link to."""
 
 from dataclasses import dataclass
 
@@ -35,7 +35,7 @@ def rule_name(rule: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """`charts` are places by kind and subject; `findings` are names by finding."""
+    """`charts` maps kind and subject to a place on the page, `findings` a finding to its name."""
 
     charts: dict[tuple[str, str], str]
     findings: dict[int, str]
@@ -65,7 +65,7 @@ class Links:
         return self.findings.get(id(finding))
 
     def about(self, place: str) -> Html | None:
-        """The findings about a chart."""
+        """Links to the findings about a chart."""
         about = [finding for finding in self.shown if self.chart_of(finding) == place]
         if not about:
             return None

@@ -1,4 +1,4 @@
-"""Renders a report as one self-contained HTML file: no network access, no script needed to read it, every text
+"""Renders a report as one self-contained HTML file: no network access, readable without script, every text
 escaped. As a page of the explorer it has the explorer's navigation and links to its pages besides."""
 
 from base64 import b64encode
@@ -36,7 +36,7 @@ PARTS = (
 
 def page(report: Report, site: Site | None = None) -> str:
     style, script = _file("page.css") + (_file("site.css") if site else ""), _file("page.js")
-    # Only this very style and script: what a name from the wire might smuggle in would not run, nor load.
+    # Only this exact style and script: anything that a name from the wire smuggles in neither runs nor loads.
     policy = (
         f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; base-uri 'none'; "
         f"form-action '{'self' if site else 'none'}'"

@@ -15,7 +15,7 @@ from kafkascope.report.summaries.scope import Scope
 
 def make(lake: Lake) -> Page:
     if not has_marts(lake):
-        raise InputError(f"{lake.uri}: this lake has no marts yet: run kafkascope marts {lake.uri}")
+        raise InputError(f"{lake.uri}: this lake has no marts yet; run kafkascope marts {lake.uri}")
     findings = findings_in(lake, Scope(), ())
     facts = {
         "lake": lake.uri,
