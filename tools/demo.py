@@ -101,7 +101,9 @@ def _incidents() -> None:
     progress = ProgressLine()
     with spark_session(None, progress) as spark:
         with progress.step("reading"):
-            done = ingest(spark, [CAPTURES / name / "capture.pcap.xz" for name in RECORDINGS], lake, progress=progress.update)
+            done = ingest(
+                spark, [CAPTURES / name / "capture.pcap.xz" for name in RECORDINGS], lake, progress=progress.update
+            )
         with progress.step("building the marts"):
             build_marts(spark, lake)
     print()

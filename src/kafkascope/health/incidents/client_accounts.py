@@ -11,7 +11,7 @@ from kafkascope.health.incidents.facts import Facts
 from kafkascope.health.incidents.incident import Confidence, key_of
 from kafkascope.health.incidents.stories import Story
 
-_ALONE_DISPROOF = "The exchanges under it, or the log of the broker or client, tell another story."
+_ALONE_DISPROOF = "The exchanges that prove it, or the log of the broker or client, show another reason."
 
 
 def login_refused(story: Story, facts: Facts) -> Account:
@@ -35,7 +35,7 @@ def access_denied(story: Story, facts: Facts) -> Account:
         story,
         "access_denied",
         f"Client {listed(clients)} may not call {listed(apis)}: {_errors(errors)}.",
-        "No ACL allows what the client asks for. It does not pass by itself.",
+        "No ACL allows what the client asks for. It doesn't go away by itself.",
         "The ACLs allow it, and the broker's authorizer log shows another principal.",
         "List the ACLs: `kafka-acls.sh --bootstrap-server BROKER --list`. The error names the resource that one is "
         "missing for.",
@@ -63,8 +63,8 @@ def quota_exceeded(story: Story, _: Facts) -> Account:
         story,
         "quota_exceeded",
         f"Client {quoted(first.subject)} was throttled for {span(total)} in all by its quota.",
-        "It produces, fetches or asks more than its quota allows, so brokers delay their responses.",
-        "No quota is set for the client or its user: then the broker's own request quota is meant.",
+        "It produces, fetches or requests more than its quota allows, so brokers delay their responses.",
+        "No quota is set for the client or its user: then the broker's default quota applies.",
         first.advice,
     )
 
@@ -77,9 +77,9 @@ def client_too_old(story: Story, _: Facts) -> Account:
         story,
         "client_too_old",
         f"{which} API versions that the newest release no longer serves{names}.",
-        "Today's brokers serve them, so nothing fails yet. After the upgrade the client fails where it speaks no "
-        "newer version.",
-        "The client's library speaks newer versions too: then it used old ones because its broker is old.",
+        "Today's brokers serve them, so nothing fails yet. After the upgrade the client fails unless it has "
+        "newer versions.",
+        "The client's library has newer versions too: then it used old ones because its broker is old.",
         story.anchors[0].advice,
     )
 
@@ -88,7 +88,7 @@ def recording_incomplete(story: Story, _: Facts) -> Account:
     return _recording(
         story,
         "recording_incomplete",
-        "What is missing cannot be judged: calls without a response and unfinished deliveries may be its doing.",
+        "What is missing cannot be judged: calls without a response and unfinished deliveries may only seem so.",
         "The recorder counted no drops: then the gaps are connections that were cut.",
     )
 
@@ -97,7 +97,7 @@ def recording_unread(story: Story, _: Facts) -> Account:
     return _recording(
         story,
         "recording_unread",
-        "What could not be read cannot be judged: the clusters may be worse than this says.",
+        "What could not be read cannot be judged: the clusters may be in a worse state than this report shows.",
         "The ports of these bytes are not Kafka's.",
     )
 

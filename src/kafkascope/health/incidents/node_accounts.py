@@ -41,7 +41,7 @@ def leader_lost(story: Story, facts: Facts) -> Account:
         "quorum",
         subject,
         title,
-        f"A majority of controllers was down, or they did not reach each other. {_NO_CHANGES}",
+        f"A majority of controllers was down, or they couldn't reach each other. {_NO_CHANGES}",
         "likely",
         "The controllers' logs name a leader for that time: then the recording lacks what the leader sent.",
         f"Start the controllers that are down, and format none of them. Who leads now: {describe}.",
@@ -61,12 +61,12 @@ def _one_leader_lost(election: Election, story: Story, facts: Facts) -> Account:
     elected = f"The other controllers elected {new}{epoch} {took} later. {_NO_CHANGES}"
     restart = next((at for at in facts.restarts.get(node, ()) if at >= election.at), None)
     describe = command("kafkascope describe quorum", broker(node.cluster, facts, [node]))
-    whole = f"Whether the quorum is whole again: {describe}."
+    whole = f"Check that the quorum is complete again: {describe}."
     back = ""
     if restart is not None:
         gone = span((restart - story.from_at) / 1000)
         back = (
-            f" It came back {gone} after it was last heard of and still took itself for the leader: its process had "
+            f" It came back {gone} after its last sign of life and still considered itself the leader: its process had "
             "been restarted."
         )
     leader = f"Node {name}, leader of the {_quorum(node.cluster, facts)},"
@@ -121,7 +121,7 @@ def node_behind(story: Story, facts: Facts) -> Account:
     what = "Controller" if any(finding.rule == "quorum_follower_behind" for finding in story.anchors) else "Broker"
     what = f"{what} node {name}" + (f" of cluster {quoted(node.cluster)}" if facts.several_clusters else "")
     describe = command("kafkascope describe quorum", broker(node.cluster, facts, [node]))
-    seen = f"How it follows now: {describe}."
+    seen = f"Its lag now: {describe}."
     behind = f" and fell {count(lag, 'record')} behind" if lag else ""
     subject = first.subject
     if not age and not lag_ms:
@@ -131,7 +131,7 @@ def node_behind(story: Story, facts: Facts) -> Account:
             "replica",
             subject,
             f"Node {name} is known to the quorum and had not fetched from its leader for {span(unknown)}.",
-            "The leader knows the node and never heard of it: it is down, or does not reach the leader.",
+            "The leader knows the node's id and has received no fetch from it: it is down, or can't reach the leader.",
             "likely",
             f"The log of node {name} shows that it fetches from that leader.",
             f"Start the node, or check that it reaches the leader: `controller.quorum.bootstrap.servers`, TLS and "
@@ -220,7 +220,7 @@ def broker_slow(story: Story, facts: Facts) -> Account:
         else "Calls of this kind alone were slow, so it is their own work rather than the whole broker.",
         "likely" if several else "possible",
         "The broker's request log shows short TotalTimeMs for that time: then the network or the clients were slow.",
-        "The broker's request log, or its TotalTimeMs metrics by request, say where the time goes: "
+        "The broker's request log, or its TotalTimeMs metrics by request, show where the time goes: "
         "RequestQueueTimeMs (num.io.threads), LocalTimeMs (disk), RemoteTimeMs (replicas), ResponseQueueTimeMs "
         "(num.network.threads).",
     )
