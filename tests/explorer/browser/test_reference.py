@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
+from kafkascope.explorer.facts.search import search
 from tests.explorer.browser.conftest import Tab
+from tests.explorer.facts.test_search import ASKED, FIRST, OTHERS
 
 SHARE_FETCH = "message/ShareFetchRequest/2.html"
 
@@ -203,6 +205,16 @@ def test_search_takes_versions_titles_topics_and_typos(tab: Tab, typed: str, the
     expect(tab.page.locator("#seek-found li").first).to_be_visible()
     tab.page.keyboard.press("Enter")
     tab.page.wait_for_url(f"**/{there}")
+
+
+def test_the_search_of_the_browser_is_that_of_the_server(tab: Tab) -> None:
+    tab.open("index.html")
+    tab.page.locator("#seek").focus()
+    tab.page.wait_for_function("window.kafkascope?.search")
+    queries = [*(query for query, _ in (*ASKED, *FIRST)), *OTHERS]
+    results = tab.page.evaluate("queries => queries.map((query) => window.kafkascope.search(query))", queries)
+    for query, found in zip(queries, results, strict=True):
+        assert [tuple(row) for row in found] == [(e.text, e.about, e.address) for e in search(query)], query
 
 
 @pytest.mark.parametrize("script", [True, False])
