@@ -112,7 +112,8 @@ def _slow_acknowledgement(episode: Episode, limits: Limits) -> SeverityAndSummar
     summary = (
         f"Share group {quoted(episode.subject)} acknowledged {percent(slow / acknowledged)} of "
         f"{count(acknowledged, 'record')} after {percent(limits['lock_share'])} or more of their "
-        f"{span(episode.number('lock_timeout_ms'))} lock; slowest {span(episode.number('slowest_ms'))}."
+        f"{span(episode.number('lock_timeout_ms'))} lock: {counted(episode.named['clients'])}; slowest "
+        f"{span(episode.number('slowest_ms'))}."
     )
     return "warning", summary
 
