@@ -64,6 +64,23 @@ def test_a_row_of_sixteen_bytes_stays_one_line(tabs: Callable[..., Tab], width: 
     assert max(heights) < 30
 
 
+@pytest.mark.parametrize("width", [768, 1440])
+def test_names_in_tables_stay_whole(tabs: Callable[..., Tab], width: int) -> None:
+    tab = tabs(width=width)
+    for path, selector in (("lake/exchanges.html?api=ShareFetch", "td.id"), ("kip/932.html", "td.id a")):
+        tab.open(path)
+        heights = tab.page.evaluate(
+            """selector => [...document.querySelectorAll(selector)].map((cell) => {
+                const held = document.createRange();
+                held.selectNodeContents(cell);
+                return held.getBoundingClientRect().height;
+            })""",
+            selector,
+        )
+        assert len(heights) > 5
+        assert max(heights) < 45, path
+
+
 def test_one_colour_marks_what_one_can_do(tab: Tab) -> None:
     colours = set()
     for path in ("index.html", "decode.html", "upgrades.html", "lake/exchanges.html"):
