@@ -76,9 +76,9 @@ def client_too_old(story: Story, _: Facts) -> Account:
         story,
         "client_too_old",
         f"{which} API versions that the newest release no longer serves{names}.",
-        "Today's brokers serve them, so nothing fails yet. After the upgrade the client fails unless it has "
+        "The brokers still serve them, so nothing fails yet. After the upgrade the client fails unless it supports "
         "newer versions.",
-        "The client's library has newer versions too: then it used old ones because its broker is old.",
+        "The client's library supports newer versions too: then it used old ones because its broker is old.",
         story.anchors[0].advice,
     )
 
