@@ -17,6 +17,7 @@ GROUPS = {
     "Look it up": "apis show diff changelog errors error".split(),
     "Bytes in hand": "decode encode example".split(),
     "Recordings": "read ingest marts report lake".split(),
+    "Log directories": ["log"],
     "Live clusters": "call groups describe check consume observe probe".split(),
     "In a browser": "serve site".split(),
     "For other programs": "catalog vectors".split(),
