@@ -46,7 +46,7 @@ def test_marts_follow_the_tables_and_the_thresholds(tmp_path: Path) -> None:
     ("arguments", "code", "words"),
     [
         (["none"], 1, "there is no lake here"),
-        (["."], 3, "not a lake of kafkascope's"),
+        (["."], 3, "isn't a kafkascope lake"),
         (["lake", "--threshold", "client_throttled.ms=-1"], 2, "it must be 0 or more"),
         ([], 2, "Missing argument 'LAKE'"),
     ],
