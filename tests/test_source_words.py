@@ -21,7 +21,6 @@ NOT_YET = {
     "cli",
     "client",
     "explorer",
-    "report",
 }
 
 

@@ -40,7 +40,7 @@ def test_an_odd_frame_beyond_its_cap_is_undecoded_with_the_reason(monkeypatch: p
     assert (
         odd.problem is not None
         and f"a frame of {len(request_bytes) + 1} bytes that Kafka would write differently" in odd.problem
-        and f"; {len(request_bytes)} is the limit" in odd.problem in odd.problem
+        and f"; {len(request_bytes)} is the limit" in odd.problem
     )
 
 

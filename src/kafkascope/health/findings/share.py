@@ -28,6 +28,7 @@ class SlowAcknowledgements:
         episode.add("slow", records)
         episode.most("slowest_ms", taken_us // 1000)
         episode.most("lock_timeout_ms", row["lock_timeout_ms"])
+        episode.name("clients", row["client_id"] or row["member_id"], records)
         episode.prove(at, row["outcome_exchange_id"])
 
 

@@ -28,6 +28,22 @@ OUTAGE_ERRORS = frozenset(
         "UNKNOWN_LEADER_EPOCH",
     }
 )
+# Their responses wait until the replicas have what was written: a frozen replica makes them slow at every broker.
+REPLICATED_APIS = frozenset(
+    {
+        "AddOffsetsToTxn",
+        "AddPartitionsToTxn",
+        "DeleteRecords",
+        "EndTxn",
+        "InitProducerId",
+        "OffsetCommit",
+        "Produce",
+        "ShareAcknowledge",
+        "TxnOffsetCommit",
+        "WriteShareGroupState",
+        "WriteTxnMarkers",
+    }
+)
 LOGIN_ERRORS = frozenset({"ILLEGAL_SASL_STATE", "SASL_AUTHENTICATION_FAILED", "UNSUPPORTED_SASL_MECHANISM"})
 _DENIED = "_AUTHORIZATION_FAILED"
 
@@ -48,13 +64,16 @@ ORDINARY_ERRORS = {
 @dataclass(frozen=True, slots=True)
 class Join:
     """Findings of these rules are consequences in this role if they share an entity of one of these kinds with the
-    cause or, without kinds, only its time. `errors` limits findings about errors to those that count no other errors;
-    `after_us` is how long after the end of the cause they may begin."""
+    cause or, without kinds, only its time. `errors` limits findings about errors to those that count no other errors,
+    `apis` findings about an API at a broker to these, `cause_apis` causes to those about one of these; `after_us` is
+    how long after the end of the cause they may begin."""
 
     role: str
     rules: tuple[str, ...]
     shares: tuple[str, ...]
     errors: frozenset[str] | None = None
+    apis: frozenset[str] | None = None
+    cause_apis: frozenset[str] | None = None
     after_us: int = AFTER_US
 
 
@@ -103,6 +122,7 @@ _OUTAGE = (
     Join("majority at risk", ("quorum_majority_at_risk",), ("quorum",)),
     Join("replica behind", _BEHIND, ("node",)),
     Join("slow calls", ("api_slow",), ("node",)),
+    Join("writes that wait for the replica", ("api_slow",), ("quorum",), apis=REPLICATED_APIS, after_us=0),
     Join("calls without a response", ("api_unanswered",), ("node",)),
     Join("failed calls", ("api_error_rate",), ("node", "quorum"), OUTAGE_ERRORS),
     Join("redirected calls", ("api_passing_errors",), ("node", "quorum")),
@@ -250,8 +270,20 @@ CAUSES = (
         (
             Join("calls without a response", ("api_unanswered",), ("broker",)),
             Join("failed calls", ("api_error_rate",), ("broker",), OUTAGE_ERRORS),
-            Join("late acknowledgements", ("share_slow_acknowledgement",), ("coordinator",)),
+            Join(
+                "late acknowledgements",
+                ("share_slow_acknowledgement",),
+                ("coordinator",),
+                cause_apis=frozenset({"ShareAcknowledge", "WriteShareGroupState"}),
+            ),
         ),
+    ),
+    Cause(
+        "member_slow",
+        "A member needs most of the lock for its work: with a little more load its locks expire.",
+        ("share_slow_acknowledgement",),
+        ("group",),
+        (Join("growing lag", ("share_lag_growing",), ("group",)),),
     ),
     Cause(
         "quota_exceeded",

@@ -25,6 +25,7 @@ _ACCOUNTS: dict[str, Callable[[Story, Facts], Account]] = {
     "poison_record": member_accounts.poison_record,
     "member_hung": member_accounts.member_hung,
     "member_crashed": member_accounts.member_crashed,
+    "member_slow": member_accounts.member_slow,
     "login_refused": client_accounts.login_refused,
     "access_denied": client_accounts.access_denied,
     "broker_slow": node_accounts.broker_slow,

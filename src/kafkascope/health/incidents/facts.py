@@ -90,6 +90,7 @@ class Facts:
     coordinators: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))  # addresses by group
     elections: list[Election] = field(default_factory=list)
     restarts: dict[Node, list[int]] = field(default_factory=dict)
+    closings: dict[Node, list[int]] = field(default_factory=dict)  # of the connection it fetches over
     back_at: dict[FindingKey, int] = field(default_factory=dict)
     named: defaultdict[FindingKey, Named] = field(default_factory=lambda: defaultdict(Named))
     redirects: list[Redirect] = field(default_factory=list)  # during outages
@@ -150,6 +151,8 @@ def _quorum_events(rows: Iterable[Row], facts: Facts) -> None:
         cluster, at, node = row.get("cluster_id"), row["occurred_at"], row["node_id"]
         if row["kind"] == "late_resignation" and node is not None:
             facts.restarts.setdefault(Node(cluster, node), []).append(at)
+        elif row["kind"] == "disconnected" and node is not None:
+            facts.closings.setdefault(Node(cluster, node), []).append(at)
         elif row["kind"] == "elected" and row["previous_leader_id"] is not None:
             detail, cause = row["detail"] or "", row["cause"] or "unknown"
             how = cause

@@ -177,6 +177,34 @@ def _streams_member_crashed(story: Story, facts: Facts) -> Account:
     )
 
 
+def member_slow(story: Story, facts: Facts) -> Account:
+    first = story.anchors[0]
+    group, clients = first.subject, names_in(first.figures["clients"]) if first.figures.get("clients") else []
+    records = sum(number(finding, "slow") for finding in story.anchors)
+    slowest, lock = (
+        span(max(number(finding, name) for finding in story.anchors)) for name in ("slowest_ms", "lock_timeout_ms")
+    )
+    lengthen = command(
+        "kafka-configs.sh --bootstrap-server",
+        *(broker_of(group, facts), "--alter", "--entity-type", "groups", "--entity-name", group),
+        *("--add-config", "share.record.lock.duration.ms=60000"),
+    )
+    who = f"Member{'s' if len(clients) > 1 else ''} {listed(clients)}" if clients else "Members"
+    return Account(
+        "member_slow",
+        first.subject_kind,
+        group,
+        f"{who} of share group {quoted(group)} took up to {slowest} of the {lock} lock to acknowledge "
+        f"{count(records, 'record')}.",
+        "The acknowledgements came in time, but late: with a little more load the locks expire, and other members get "
+        "the records while the work on them goes on.",
+        "likely",
+        "The broker responded slowly at that time: then the acknowledgements waited, not the work.",
+        "Fetch less at a time (`max.poll.records`, or `share.acquire.mode=record_limit`), acknowledge each record when "
+        f"it is done, or lengthen the lock: {lengthen}.",
+    )
+
+
 def _member(finding: Finding) -> str:
     subjects = number(finding, "subjects")
     if subjects > 1:

@@ -2,7 +2,7 @@
 
 from kafkascope.formatting import count, span
 from kafkascope.health.incidents.account import Account, broker, command, listed, number, quoted
-from kafkascope.health.incidents.facts import AFTER_US, Election, Facts
+from kafkascope.health.incidents.facts import AFTER_US, SAME_MOMENT_US, Election, Facts
 from kafkascope.health.incidents.incident import key_of
 from kafkascope.health.incidents.stories import Story
 from kafkascope.health.incidents.subjects import LEADER_FAILED, Node, cluster_of, lost_leaders, node_of
@@ -61,12 +61,12 @@ def _one_leader_lost(election: Election, story: Story, facts: Facts) -> Account:
     elected = f"The other controllers elected {new}{epoch} {took} later. {_NO_CHANGES}"
     restart = next((at for at in facts.restarts.get(node, ()) if at >= election.at), None)
     describe = command("kafkascope describe quorum", broker(node.cluster, facts, [node]))
-    whole = f"Whether the quorum is whole again: {describe}."
+    whole = f"Check that the quorum is complete again: {describe}."
     back = ""
     if restart is not None:
         gone = span((restart - story.from_at) / 1000)
         back = (
-            f" It came back {gone} after its last sign of life and still acted as the leader: its process had "
+            f" It came back {gone} after its last sign of life and still considered itself the leader: its process had "
             "been restarted."
         )
     leader = f"Node {name}, leader of the {_quorum(node.cluster, facts)},"
@@ -116,6 +116,8 @@ def node_behind(story: Story, facts: Facts) -> Account:
         (facts.back_at[key_of(finding)] for finding in story.anchors if key_of(finding) in facts.back_at), default=None
     )
     restarted = any(story.from_at <= at <= story.to_at + AFTER_US for at in facts.restarts.get(node, ()))
+    # A process that froze keeps its connections; the kernel closes those of one that ended.
+    closed = any(abs(at - story.from_at) <= SAME_MOMENT_US for at in facts.closings.get(node, ()))
     what = "Controller" if any(finding.rule == "quorum_follower_behind" for finding in story.anchors) else "Broker"
     what = f"{what} node {name}" + (f" of cluster {quoted(node.cluster)}" if facts.several_clusters else "")
     describe = command("kafkascope describe quorum", broker(node.cluster, facts, [node]))
@@ -129,7 +131,7 @@ def node_behind(story: Story, facts: Facts) -> Account:
             "replica",
             subject,
             f"Node {name} is known to the quorum and had not fetched from its leader for {span(unknown)}.",
-            "The leader knows the node but never got a fetch from it: it is down, or can't reach the leader.",
+            "The leader knows the node's id and has received no fetch from it: it is down, or can't reach the leader.",
             "likely",
             f"The log of node {name} shows that it fetches from that leader.",
             f"Start the node, or check that it reaches the leader: `controller.quorum.bootstrap.servers`, TLS and "
@@ -145,6 +147,19 @@ def node_behind(story: Story, facts: Facts) -> Account:
             "likely",
             f"The log of node {name} shows that it paused for as long.",
             f"Look at the disk of node {name} and at its network to the leader. {seen}",
+        )
+    if closed and not restarted:
+        later = f"came back after {span((back - story.from_at) / 1000)}" if back is not None else "was not seen again"
+        return Account(
+            "node_down",
+            "replica",
+            subject,
+            f"{what} went down and {later}.",
+            f"It closed the connection over which it fetched the metadata log, as a process does that is stopped, is "
+            f"killed or crashes, and sent no fetch for {span(age)}{behind}.",
+            "likely",
+            f"The process of node {name} has run since before that time: then the network cut its connection.",
+            f"Nothing to do if it was stopped on purpose. {_DOWN.format(command=_OOM)} {seen}",
         )
     if restarted or (back is None and (facts.recorded_until or 0) - story.to_at > AFTER_US):
         later = "and was restarted" if restarted else "and was not seen to come back"

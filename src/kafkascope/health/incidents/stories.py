@@ -123,14 +123,15 @@ class Stories:
 
     def _best(self, finding: Finding, stories: list[Story]) -> tuple[str, Story] | None:
         """Picks the story with the most specific entity in common; among equals the one whose cause is earliest in the
-        table, then the one that began last before the finding."""
-        best: tuple[tuple[int, int, int], str, Story] | None = None
+        table, then the one that began nearest to the finding: a finding that counts by the minute may begin before its
+        cause."""
+        best: tuple[tuple[int, int, int, int], str, Story] | None = None
         for story in stories:
             for order, join in _JOINS.get((story.cause.name, finding.rule), ()) if story.cause else ():
                 telling = self._telling(join, story, finding)
                 if telling is None:
                     continue
-                rank = (telling, order, -story.from_at)
+                rank = (telling, order, abs(story.from_at - finding.from_at), -story.from_at)
                 if best is None or rank < best[0]:
                     best = (rank, join.role, story)
         return None if best is None else best[1:]
@@ -143,10 +144,18 @@ class Stories:
             named = self._facts.named.get(key_of(finding))
             if named is None or not named.errors or not set(named.errors) <= join.errors:
                 return None
+        if join.apis is not None and not _is_about(finding, join.apis):
+            return None
         if not join.shares:
             return len(_KINDS)
+        if join.cause_apis is not None and not any(_is_about(anchor, join.cause_apis) for anchor in story.anchors):
+            return None
         shared = self._shared(story, self._touches(finding))
-        return min((_KINDS.index(str(kind)) for kind, *_ in shared if kind in join.shares), default=None)
+        kinds = [_KINDS.index(str(kind)) for kind, *_ in shared if kind in join.shares]
+        if kinds and join.apis is not None:
+            # The node that responds and those that it waits for are equally suspect.
+            return _KINDS.index("node")
+        return min(kinds, default=None)
 
     def _shared(self, story: Story, entities: frozenset[Entity]) -> set[Entity]:
         """Includes the coordinator of a group, which is a node of the cause."""
@@ -160,6 +169,10 @@ def _is_one(cause: Cause, story: Story, finding: Finding, entities: frozenset[En
         return True
     shared = {entity[0] for entity in story.entities & entities}
     return not shared.isdisjoint(cause.one_by) and finding.from_at <= story.to_at + AFTER_US
+
+
+def _is_about(finding: Finding, apis: frozenset[str]) -> bool:
+    return finding.subject.partition(" at ")[0] in apis
 
 
 def _follows(story: Story, finding: Finding, after_us: int) -> bool:

@@ -84,6 +84,7 @@ class Replicas:
         self._voters: frozenset[int] | None = None
         self._observers: frozenset[int] = frozenset()
         self._voting: set[int] = set()
+        self._connections: dict[str | None, int] = {}  # that lead to the leader: who fetches over each
         self._fetched_in_begun: set[int] = set()
 
     def feed(self, event: QuorumEvent) -> None:
@@ -98,6 +99,8 @@ class Replicas:
         elif kind == "described":
             if not event.error_code:
                 self._batch.append(event)
+        elif kind == "disconnected":
+            self._disconnected(event)
         elif kind == "vote" or kind == "begin":
             named = (event.node_id, event.peer_id, event.leader_id)
             self._voting.update(node_id for node_id in named if node_id is not None and node_id >= 0)
@@ -119,6 +122,7 @@ class Replicas:
             return
         self._turn()
         replica, at, offset = self._replica(event), event.at_us, event.offset or 0
+        self._connections[event.connection_id] = replica.node_id
         if replica.prefix:  # otherwise its log may have records that the leader's lacks
             if offset > self._log_end:
                 self._log_end = offset
@@ -147,9 +151,16 @@ class Replicas:
             self._log_end = max(self._log_end, end, self._high_watermark)
             replica.fetched(at, offset, self._log_end)
 
+    def _disconnected(self, event: QuorumEvent) -> None:
+        node_id = self._connections.pop(event.connection_id, None)
+        if node_id is not None:
+            epoch = self.elections.leader_epoch
+            self.changes.append(QuorumHappening(event.at_us, "disconnected", epoch, node_id, detail=event.how))
+
     def _turn(self) -> None:
         """A new leader's log has everything committed; records that only the old leader had may be gone."""
         if self._leader_epoch != self.elections.leader_epoch:
+            self._connections.clear()
             self._leader_epoch = self.elections.leader_epoch
             self._log_end = max(0, self._high_watermark)
 
