@@ -112,12 +112,12 @@ def test_a_killed_leader_is_one_incident_with_what_followed() -> None:
     # What is below the threshold of its rule counts too, from the moment on at which the leader was lost.
     assert first.impact == {"calls_failed": 37, "seconds_without_leader": 2.1}
     redirected = "×30 NOT_CONTROLLER, ×7 NOT_LEADER_OR_FOLLOWER"
-    assert first.notes == (f"Clients were redirected meanwhile, as the protocol has it: {redirected}.",)
+    assert first.notes == (f"Clients were redirected meanwhile, as the protocol intends: {redirected}.",)
     assert f"kafkascope describe quorum {OTHER}" in first.advice
 
 
 def test_a_leader_that_falls_silent_froze() -> None:
-    _, (first,) = told(leader_killed(detail="fetch unanswered by 1 for 2100 ms"))
+    _, (first,) = told(leader_killed(detail="no response to a fetch by 1 for 2100 ms"))
     assert (first.cause, first.confidence) == ("node_frozen", "likely")
     _, (first,) = told(leader_killed(cause="timeout", detail=None))
     assert (first.cause, first.confidence) == ("leader_lost", "possible")
@@ -318,7 +318,9 @@ def test_every_sentence_parses(rule: str) -> None:
 
 
 def test_two_losses_in_a_row_are_one_incident_of_the_quorum() -> None:
-    again = leader_killed(T0 + 20 * SECOND, previous_leader_id=2, node_id=3, epoch=3, detail="fetch unanswered by 2")
+    again = leader_killed(
+        T0 + 20 * SECOND, previous_leader_id=2, node_id=3, epoch=3, detail="no response to a fetch by 2"
+    )
     _, (first,) = told(joined(leader_killed(), again))
     assert (first.cause, first.subject) == ("leader_lost", f"quorum of cluster {CLUSTER}")
     assert first.title == "The quorum lost its leader ×2 (`node 1` and `node 2`) and had none for up to 2.1 s."
@@ -335,7 +337,10 @@ def test_a_replica_that_never_came_back_went_down_and_one_that_trails_is_slow() 
     leading = row("quorum_replicas", replica_id=1, role="leader", cluster_id=CLUSTER)
     third = row("quorum_replicas", replica_id=3, cluster_id=CLUSTER)
     _, (second,) = told({"quorum_replicas": [slowly, leading, third]})
-    assert (second.cause, second.title) == ("node_slow", "Controller node `2` trailed the metadata log by up to 5 s.")
+    assert (second.cause, second.title) == (
+        "node_slow",
+        "Controller node `2` lagged behind the metadata log by up to 5 s.",
+    )
 
 
 def test_many_archived_records_are_one_sentence() -> None:

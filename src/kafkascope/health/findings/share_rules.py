@@ -1,4 +1,4 @@
-"""The rules about share groups: thresholds with their reasons, what each finding says, and what to do."""
+"""The rules about share groups: thresholds with reasons, the summary and advice of each finding."""
 
 from kafkascope.formatting import count, percent, span
 from kafkascope.health.findings.episodes import Episode
@@ -262,7 +262,7 @@ RULES = (
     ),
     Rule(
         "share_standing_still",
-        "warning; critical where the group's lag grows meanwhile",
+        "warning; critical if the group's lag grows meanwhile",
         "share_partition",
         "A partition had records waiting or held, and made no progress.",
         _MINUTES,
@@ -309,7 +309,7 @@ RULES = (
         "share_lag_growing",
         "warning; critical from `critical_minutes` on",
         "share_group",
-        "More records arrive than the group finishes. Known where the recording has DescribeShareGroupOffsets.",
+        "More records arrive than the group finishes. Known if the recording has DescribeShareGroupOffsets.",
         _MINUTES,
         (
             Threshold("records", 1000, "records", "less is a burst that two fetches take (max.poll.records is 500)"),

@@ -1,4 +1,4 @@
-"""The columns and rows of each mart that incidents need beside the findings, so that readers can skip the rest."""
+"""Lists the columns and rows of each mart that incidents need in addition to the findings."""
 
 from kafkascope.health.findings.needs import Need, Where
 

@@ -1,4 +1,4 @@
-"""Tells incidents of nodes and of the quorum: a node that went down or froze, a leader that was lost, slow brokers."""
+"""Describes incidents of nodes and of the quorum: a node that went down or froze, a lost leader, slow brokers."""
 
 from kafkascope.formatting import count, span
 from kafkascope.health.incidents.account import Account, broker, command, listed, number, quoted
@@ -87,20 +87,20 @@ def _one_leader_lost(election: Election, story: Story, facts: Facts) -> Account:
             "node_frozen",
             "replica",
             _subject(node),
-            f"{leader} fell silent; {then}.",
+            f"{leader} stopped responding; {then}.",
             f"Requests to node {name} got no response while its connections stayed open. {elected}",
             "likely",
-            f"The log of node {name} goes on without a gap in that time: then the network to it failed.",
+            f"The log of node {name} continues without a gap in that time: then the network to it failed.",
             f"{_FROZEN} {whole}",
         )
     return Account(
         "leader_lost",
         "replica",
         _subject(node),
-        f"The controllers no longer heard of node {name}, leader of the {_quorum(node.cluster, facts)}; {then}.",
-        f"A voter asked for votes, though nothing in the recording shows that node {name} failed. {elected}",
+        f"The controllers lost contact with node {name}, leader of the {_quorum(node.cluster, facts)}; {then}.",
+        f"A voter started an election, though nothing in the recording shows that node {name} failed. {elected}",
         "possible",
-        f"The log of node {name} names another reason why it ceased to lead.",
+        f"The log of node {name} names another reason why it stopped leading.",
         f"Look at node {name} and at the network between the controllers. {whole}",
     )
 
@@ -142,8 +142,8 @@ def node_behind(story: Story, facts: Facts) -> Account:
             "node_slow",
             "replica",
             subject,
-            f"{what} trailed the metadata log by up to {span(lag_ms)}.",
-            "It fetched all the time and did not keep up: its disk or its network is slow.",
+            f"{what} lagged behind the metadata log by up to {span(lag_ms)}.",
+            "It fetched all the time but didn't keep up: its disk or its network is slow.",
             "likely",
             f"The log of node {name} shows that it paused for as long.",
             f"Look at the disk of node {name} and at its network to the leader. {seen}",
@@ -174,9 +174,9 @@ def node_behind(story: Story, facts: Facts) -> Account:
             f"{_DOWN.format(command=_OOM)} {seen}",
         )
     again = (
-        "Then it fetched again where it had stopped, and nothing shows that it restarted: it had paused."
+        "Then it fetched again from the same offset, and nothing shows that it restarted: it had paused."
         if back is not None
-        else "The recording does not show whether it came back."
+        else "The recording doesn't show whether it came back."
     )
     return Account(
         "node_frozen",
@@ -187,8 +187,8 @@ def node_behind(story: Story, facts: Facts) -> Account:
         else f"{what} froze for at least {span(age)}.",
         f"It sent no fetch in that time, though a healthy one fetches every half second. {again}",
         "likely" if back is not None else "possible",
-        f"The log of node {name} shows a start in that time: then its process went down. Or it goes on without a gap: "
-        "then the network failed.",
+        f"The log of node {name} shows a start in that time: then its process went down. Or it continues without a "
+        "gap: then the network failed.",
         f"{_FROZEN} {seen}",
     )
 
@@ -214,10 +214,10 @@ def broker_slow(story: Story, facts: Facts) -> Account:
         "broker" if address else "api",
         address or story.anchors[0].subject,
         f"{where} {slow} slowly: p99 latency of {listed(apis)} up to {span(worst)}.",
-        "Calls of several kinds were slow at the same time, so it is the broker rather than one kind of work: too "
-        "much load, a slow disk or a pause."
+        "Calls of several kinds were slow at the same time, so the cause is the broker rather than one kind of work: "
+        "too much load, a slow disk or a pause."
         if several
-        else "Calls of this kind alone were slow, so it is their own work rather than the whole broker.",
+        else "Only calls of this kind were slow, so the cause is their own work rather than the whole broker.",
         "likely" if several else "possible",
         "The broker's request log shows short TotalTimeMs for that time: then the network or the clients were slow.",
         "The broker's request log, or its TotalTimeMs metrics by request, show where the time goes: "
@@ -231,7 +231,7 @@ def _quorum(cluster: str | None, facts: Facts) -> str:
 
 
 def _subject(node: Node) -> str:
-    """As findings name a replica."""
+    """The subject that findings use for a replica."""
     if node.cluster is None:
         return f"node {node.number}"
     return f"node {node.number} {'at' if ':' in node.cluster else 'of cluster'} {node.cluster}"
