@@ -33,10 +33,10 @@ class ControlRecord:
 
 def control_records(batch: RecordBatch) -> tuple[ControlRecord, ...]:
     """One for each record of a control batch, none for any other batch."""
-    return tuple(_control(record) for record in batch.records or ()) if batch.is_control else ()
+    return tuple(control_record(record) for record in batch.records or ()) if batch.is_control else ()
 
 
-def _control(record: Record) -> ControlRecord:
+def control_record(record: Record) -> ControlRecord:
     key = record.key or b""
     if len(key) < 4:
         return ControlRecord(record.offset, None, None, _UNKNOWN[0], None)

@@ -65,7 +65,7 @@ def decode_batch(data: bytes, start: int, end: int, budget: Budget | None, where
         payload = data[body:end]
     else:
         batch_start = BatchStart(offset, attributes, base_timestamp, max_timestamp, count)
-        records, inexact = _decode_payload(batch_start, data, body, end, budget, where)
+        records, inexact = decode_payload(batch_start, data, body, end, budget, where)
         if inexact:
             payload = data[body:end]
             reasons += inexact
@@ -97,7 +97,7 @@ def check_compression(attributes: int, offset: int, where: str) -> None:
         raise DecodeError(f"{where}: compression {attributes & 7}, there are 0-{most} (offset {offset})")
 
 
-def _decode_payload(
+def decode_payload(
     batch: BatchStart, data: bytes, start: int, end: int, budget: Budget, where: str
 ) -> tuple[tuple[Record, ...], list[str]]:
     """The records behind a header that has been read, and why writing them anew would differ."""
@@ -156,7 +156,7 @@ def _says_the_same(batch: RecordBatch, payload: bytes) -> bool:
     records = batch.records or ()
     start = BatchStart(batch.base_offset, batch.attributes, batch.base_timestamp, batch.max_timestamp, len(records))
     try:
-        return _decode_payload(start, payload, 0, len(payload), Budget(), "")[0] == records
+        return decode_payload(start, payload, 0, len(payload), Budget(), "")[0] == records
     except DecodeError:
         return False
 
