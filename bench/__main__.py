@@ -1,5 +1,5 @@
-"""`python -m bench`: decode and encode against kio, columns against kio and Java, captures against tshark, and what a
-command takes to start. Sections can be named; without a name all are run."""
+"""`python -m bench`: decode and encode against kio, columns against kio and Java, captures against tshark, the
+share consumer against Java, and what a command takes to start. Sections can be named; without a name all are run."""
 
 import argparse
 import platform
@@ -17,6 +17,7 @@ from bench.floor import copy_bytes, make_objects
 from bench.kio_peer import peer
 from bench.messages import Case, cases
 from bench.pipeline import lines as pipeline_lines
+from bench.share_consumer import lines as share_lines
 from bench.timing import ROUNDS, best
 from kafkascope.codec.fast.engine import fast_decoder, is_native
 from kafkascope.codec.fast.fast_encode import compile_encoder
@@ -30,7 +31,7 @@ HEAD = (
 )
 
 
-_SECTIONS = ("codec", "columns", "captures", "pipeline", "explorer", "start")
+_SECTIONS = ("codec", "columns", "captures", "pipeline", "share", "explorer", "start")
 
 
 def main() -> None:
@@ -58,6 +59,10 @@ def main() -> None:
     if "pipeline" in chosen:
         print("\npipeline")
         for line in pipeline_lines(whole=options.whole):
+            print(line, flush=True)
+    if "share" in chosen:
+        print("\nshare consumer")
+        for line in share_lines():
             print(line, flush=True)
     if "explorer" in chosen:
         print("\nexplorer")
