@@ -16,6 +16,7 @@ import cramjam
 import pytest
 
 from kafkascope.codec.records.lz4_frame import with_right_checksum
+from kafkascope.codec.records.record_data import Record, encode_records, new_batch
 from tests.cli.test_read import consumer, producer
 from tests.support.cli import COMMAND, Answer, Cli, is_one_line_error, process
 from tests.support.packet_build import Stamped, Talk, enhanced, ethernet, interface, merged, pcap, section
@@ -43,6 +44,8 @@ def count_of(answer: Answer, way: list[str]) -> int:
     return int(answer.err.split(" exchange")[0].rsplit(maxsplit=1)[1]) if way else len(answer.out.splitlines()) - 1
 
 
+SEGMENT = encode_records([new_batch([Record(7, 1_767_268_800_000, b"key", b"value")])])
+OLD_SEGMENT = encode_records([new_batch([Record(7, 1_767_268_800_000, b"key", b"value")], magic=1)])
 SNOOP = b"snoop\0\0\0" + bytes.fromhex("00000002 00000004") + bytes(40)
 REFUSED: list[tuple[str, bytes, str]] = [
     ("empty", b"", "is empty: nothing was recorded"),
@@ -59,6 +62,8 @@ REFUSED: list[tuple[str, bytes, str]] = [
     ("lz4 that is cut at its start", bytes(cramjam.lz4.compress(PLAIN))[:14], "the lz4 data is cut"),
     ("a text in gzip", gzip.compress(b"hello\n" * 99), "(inside gzip)"),
     ("bzip2", bz2.compress(PLAIN), "is bzip2 data, which isn't read; decompress it first: bunzip2 FILE"),
+    ("segment", SEGMENT, "is a segment of a log directory; list it with kafkascope log FILE"),
+    ("old segment", OLD_SEGMENT, "is a segment of a log directory; list it with kafkascope log FILE"),
     ("snoop", SNOOP, "is a snoop file, which isn't read; convert it first: editcap -F pcap FILE converted.pcap"),
     ("snoop in gzip", gzip.compress(SNOOP), "(inside gzip) is a snoop file"),
     ("a program in xz", lzma.compress(b"\x7fELF\x02\x01\x01" + bytes(99)), "nor as pcapng (inside xz)"),

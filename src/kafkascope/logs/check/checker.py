@@ -99,7 +99,7 @@ class SegmentCheck:
         stem = file.path.removesuffix(".log")
         if os.path.exists(f"{stem}.index"):
             self._index = OffsetIndexCheck(f"{stem}.index", base_offset, self._findings)
-        elif file.size and not file.named:
+        elif file.size and not file.named and os.path.exists(file.path):
             self._findings.add("missing index", f"there is no {os.path.basename(stem)}.index")
         if os.path.exists(f"{stem}.timeindex"):
             self._times = TimeIndexCheck(f"{stem}.timeindex", base_offset, self._findings)
