@@ -1,4 +1,4 @@
-"""Serves the report of a lake: one file with its own style and script, and a policy that allows just these."""
+"""Serves the report of a lake: one file with its own style and script, and a policy that allows only these."""
 
 import re
 from datetime import UTC, datetime
