@@ -1,5 +1,5 @@
-"""`python -m bench`: decode and encode against kio, columns against kio and Java, captures against tshark, and what a
-command takes to start. Sections can be named; without a name all are run."""
+"""`python -m bench`: decode and encode against kio, columns against kio and Java, captures against tshark, the
+share consumer against Java, and what a command takes to start. Sections can be named; without a name all are run."""
 
 import argparse
 import platform
@@ -18,6 +18,7 @@ from bench.kio_peer import peer
 from bench.logs import lines as log_lines
 from bench.messages import Case, cases
 from bench.pipeline import lines as pipeline_lines
+from bench.share_consumer import lines as share_lines
 from bench.timing import ROUNDS, best
 from kafkascope.codec.fast.engine import fast_decoder, is_native
 from kafkascope.codec.fast.fast_encode import compile_encoder
@@ -31,7 +32,7 @@ HEAD = (
 )
 
 
-_SECTIONS = ("codec", "columns", "captures", "logs", "pipeline", "explorer", "start")
+_SECTIONS = ("codec", "columns", "captures", "logs", "pipeline", "share", "explorer", "start")
 
 
 def main() -> None:
@@ -63,6 +64,10 @@ def main() -> None:
     if "pipeline" in chosen:
         print("\npipeline")
         for line in pipeline_lines(whole=options.whole):
+            print(line, flush=True)
+    if "share" in chosen:
+        print("\nshare consumer")
+        for line in share_lines():
             print(line, flush=True)
     if "explorer" in chosen:
         print("\nexplorer")

@@ -170,6 +170,13 @@ MAX_UNKNOWN_VERSIONS = 100
 # what is known is forgotten and asked for again.
 MAX_KNOWN_PARTITIONS = 100_000
 
+# Ranges of offsets that a share group member holds at one broker: of the 2,000 records that a broker locks in each of
+# 250 partitions (group.share.partition.max.record.locks), each for itself.
+MAX_HELD_RANGES = 500_000
+# Record data that waits in a share group member, and that its fetches under way may bring: eight of 16 MiB. Records
+# that were handed out are the application's.
+MAX_BUFFERED_RECORD_BYTES = 134_217_728
+
 # What the explorer's decode page takes: a recording of a few thousand exchanges, or a frame sixteen times as large as a
 # default broker takes from a producer (message.max.bytes is 1 MiB). Chunked or not, reading stops there.
 MAX_UPLOAD_BYTES = 16_777_216

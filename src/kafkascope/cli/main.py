@@ -18,7 +18,7 @@ GROUPS = {
     "Bytes in hand": "decode encode example".split(),
     "Recordings": "read ingest marts report lake".split(),
     "Log directories": ["log"],
-    "Live clusters": "call groups describe check observe probe".split(),
+    "Live clusters": "call groups describe check consume observe probe".split(),
     "In a browser": "serve site".split(),
     "For other programs": "catalog vectors".split(),
     "This machine": "doctor completion".split(),

@@ -13,11 +13,11 @@ _SNOOP = b"snoop\0\0\0"  # RFC 1761
 
 
 def unread_format(start: bytes) -> str | None:
-    """For example `bzip2 data, which is not read; unpack it first: bunzip2 FILE`; None for all other formats."""
+    """For example `bzip2 data, which isn't read; decompress it first: bunzip2 FILE`; None for all other formats."""
     if _BZIP2.match(start):
-        return "bzip2 data, which is not read; unpack it first: bunzip2 FILE"
+        return "bzip2 data, which isn't read; decompress it first: bunzip2 FILE"
     if _SEGMENT.match(start):
         return "a segment of a log directory; list it with kafkascope log FILE"
     if start.startswith(_SNOOP):
-        return "a snoop file, which is not read; convert it first: editcap -F pcap FILE converted.pcap"
+        return "a snoop file, which isn't read; convert it first: editcap -F pcap FILE converted.pcap"
     return None
