@@ -51,7 +51,7 @@ class KernelError(InputError):
 
 
 class EncodeError(KafkascopeError):
-    """ShareFetchRequest v2, topics[0].partitions[0].partitionIndex: 'x' is a str, int32 wanted"""
+    """ShareFetchRequest v2, topics[0].partitions[0].partitionIndex: expected int32, got a str"""
 
 
 class ReachError(KafkascopeError):

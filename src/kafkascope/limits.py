@@ -247,5 +247,8 @@ MIN_SEARCH_CREDIT = 2 * MAX_BATCH_BYTES
 MAX_FOLLOWED_PRODUCERS = 65_536
 # Findings of one kind in one file that `log --check` lists; the others are counted.
 MAX_LISTED_FINDINGS = 20
+# Bytes of keys and values of log records that wait until they are tables: they take five times as much as Python
+# objects.
+MAX_LOG_TABLE_BYTES = 16_777_216
 # Entries of an index that are read at once: Kafka's default log.index.size.max.bytes is 10 MiB.
 MAX_INDEX_BYTES = 134_217_728

@@ -7,7 +7,7 @@ import pytest
 
 from kafkascope.client.share.holding import Holding
 from kafkascope.client.share.membership import Membership
-from kafkascope.client.share.requests import FETCH, acknowledge_request, for_version, needs_version_2
+from kafkascope.client.share.requests import FETCH_API, acknowledge_request, for_version, needs_version_2
 from kafkascope.client.share.session import ShareSession
 from kafkascope.client.share.values import (
     CONNECTION_LOST,
@@ -74,7 +74,7 @@ def test_acknowledgements_ride_on_the_next_fetch() -> None:
     session = opened((0, 9, 1))
     session.holdings[ZERO].acknowledge(0, 4, Acknowledge.ACCEPT)
     fetch = session.request(1.0, LIMITS, flush=True)
-    assert fetch is not None and fetch.api == FETCH
+    assert fetch is not None and fetch.api == FETCH_API
     batches = fetch.value["topics"][0]["partitions"][0]["acknowledgementBatches"]
     assert batches == [{"firstOffset": 0, "lastOffset": 4, "acknowledgeTypes": [1]}]
     assert [result.code for result in session.received(response(row(0)), 1.0).results] == [0]
@@ -232,8 +232,8 @@ def test_requests_fit_their_version(version: int) -> None:
     session = opened((0, 9, 1))
     session.holdings[ZERO].acknowledge(0, 4, Acknowledge.ACCEPT)
     fetch = session.request(1.0, LIMITS, flush=False)
-    assert fetch is not None and not needs_version_2(FETCH, fetch.value)
-    assert encode("ShareFetchRequest", version, for_version(FETCH, fetch.value, version))
+    assert fetch is not None and not needs_version_2(FETCH_API, fetch.value)
+    assert encode("ShareFetchRequest", version, for_version(FETCH_API, fetch.value, version))
     session.received(response(row(0)), 1.0)
     session.close()
     close = session.request(2.0, None, flush=False)
@@ -246,7 +246,7 @@ def test_record_limit_and_renewal_need_version_2() -> None:
     session = ShareSession(1, "g", "m")
     session.wanted = frozenset((ZERO,))
     fetch = session.request(0.0, FetchLimits(mode=AcquireMode.RECORD_LIMIT), flush=False)
-    assert fetch is not None and needs_version_2(FETCH, fetch.value)
+    assert fetch is not None and needs_version_2(FETCH_API, fetch.value)
     renewal = acknowledge_request("g", "m", 1, {ZERO: [AcknowledgeRange(0, 0, Acknowledge.RENEW)]})
     assert needs_version_2("ShareAcknowledge", renewal)
 

@@ -68,6 +68,7 @@ class _Run:
             limit = {"max_records": 1, "acquire_mode": None}
         elif options.most is not None:
             limit = {"max_records": min(options.most, 500), "acquire_mode": None}
+        joined = False
         try:
             async with share_consumer(
                 self.settings,
@@ -79,13 +80,15 @@ class _Run:
                 on_note=note_of_client,
                 **limit,
             ) as consumer:
+                joined = True
                 await self._take_all(consumer)
                 for record in self.kept:
                     if record.acknowledged is None:
                         record.release()
                 self.kept.clear()
         finally:
-            self._account()
+            if joined:
+                self._account()
         return 1 if self.refused else 0
 
     async def _check_topics(self) -> None:

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from kafkascope.client.share.member import METADATA, Send, ShareMember
+from kafkascope.client.share.member import METADATA_API, Send, ShareMember
 from kafkascope.client.share.membership import API as HEARTBEAT
-from kafkascope.client.share.requests import FETCH, for_version, needs_version_2
+from kafkascope.client.share.requests import FETCH_API, for_version, needs_version_2
 from kafkascope.client.targets import AnyBroker, Coordinator
-from kafkascope.errors import KafkascopeError, UsageError
+from kafkascope.errors import KafkascopeError, RefusedError, UsageError
 
 if TYPE_CHECKING:
     from kafkascope.client.answer import Answer
@@ -73,6 +73,13 @@ class Pump:
         self.requests += 1
         try:
             answer = await self._call(send)
+        except RefusedError as error:
+            # By the broker that was asked for the coordinator: the same code is the coordinator's to give.
+            self.last_error = error
+            if send.api == HEARTBEAT:
+                self._member.received(send, {"errorCode": error.code, "memberEpoch": 0}, self._loop.time())
+            else:
+                self._member.lost(send, self._loop.time())
         except KafkascopeError as error:
             # Also a response that can't be decoded: whatever it was, the member goes on without it.
             self.last_error = error
@@ -90,10 +97,10 @@ class Pump:
         if send.api == HEARTBEAT:
             group = Coordinator("group", send.value["groupId"])
             return await self._cluster.call(HEARTBEAT, send.value, to=group)
-        if send.api == METADATA:
-            return await self._cluster.call(METADATA, send.value, to=AnyBroker())
+        if send.api == METADATA_API:
+            return await self._cluster.call(METADATA_API, send.value, to=AnyBroker())
         assert send.node is not None
-        wait = send.value["maxWaitMs"] / 1000 if send.api == FETCH else 0.0
+        wait = send.value["maxWaitMs"] / 1000 if send.api == FETCH_API else 0.0
 
         def request(version: int) -> Mapping[str, Any]:
             if version < 2 and needs_version_2(send.api, send.value):

@@ -24,7 +24,7 @@ from kafkascope.client.share.values import (
 )
 from kafkascope.limits import MAX_BUFFERED_RECORD_BYTES
 
-METADATA = "Metadata"
+METADATA_API = "Metadata"
 _NOT_LEADER_OR_FOLLOWER = 6
 # How long acknowledgements wait for a fetch to ride on.
 LINGER = 0.2
@@ -137,7 +137,7 @@ class ShareMember:
             problem = self.membership.received(value, now)
             if problem is not None:
                 self.problems.append(problem)
-        elif send.api == METADATA:
+        elif send.api == METADATA_API:
             self._learn_leaders(value, now)
         elif send.node in self.sessions:
             opened = self.sessions[send.node].opened
@@ -148,7 +148,7 @@ class ShareMember:
         """No response to it, whatever the reason."""
         if send.api == HEARTBEAT:
             self.membership.lost(now)
-        elif send.api == METADATA:
+        elif send.api == METADATA_API:
             self._metadata.in_flight = None
             self._metadata.backoff.failed(now)
         elif send.node in self.sessions:
@@ -268,7 +268,7 @@ class ShareMember:
             "topics": [{"topicId": topic_id, "name": None} for topic_id in topics],
             "allowAutoTopicCreation": False,
         }
-        self._metadata.in_flight = Send(METADATA, value, None)
+        self._metadata.in_flight = Send(METADATA_API, value, None)
         return self._metadata.in_flight
 
     def _learn_leaders(self, value: Mapping[str, Any], now: float) -> None:

@@ -7,11 +7,11 @@ from uuid import UUID
 
 from kafkascope.client.share.values import AcknowledgeRange, FetchLimits, SharePartition
 
-FETCH, ACKNOWLEDGE = "ShareFetch", "ShareAcknowledge"
+FETCH_API, ACKNOWLEDGE_API = "ShareFetch", "ShareAcknowledge"
 # Fields that came with version 2 (KIP-1206, KIP-1222), and the value that means the same as leaving it out.
 _SINCE_2: dict[str, dict[str, Any]] = {
-    FETCH: {"shareAcquireMode": 0, "isRenewAck": False},
-    ACKNOWLEDGE: {"isRenewAck": False},
+    FETCH_API: {"shareAcquireMode": 0, "isRenewAck": False},
+    ACKNOWLEDGE_API: {"isRenewAck": False},
 }
 # A range of one type takes 18 bytes, an offset in a list of types takes one.
 _WORTH_A_LIST = 16

@@ -7,7 +7,7 @@ from typing import Any
 
 from kafkascope.client.share.backoff import Backoff
 from kafkascope.client.share.holding import Holding
-from kafkascope.client.share.requests import ACKNOWLEDGE, FETCH, acknowledge_request, fetch_request
+from kafkascope.client.share.requests import ACKNOWLEDGE_API, FETCH_API, acknowledge_request, fetch_request
 from kafkascope.client.share.values import (
     CONNECTION_LOST,
     NO_RESULT,
@@ -130,11 +130,11 @@ class ShareSession:
             or any(self.holdings[partition].queued_renewal() for partition in queued)
         )  # fmt: skip
         if queued and alone and self.epoch != _NEW:
-            return self._send(ACKNOWLEDGE, self._take(renewals=True), None)
+            return self._send(ACKNOWLEDGE_API, self._take(renewals=True), None)
         if fetch is None or not self.wanted:
             return None
         # A first fetch can't carry acknowledgements: they wait for the next request.
-        return self._send(FETCH, {} if self.epoch == _NEW else self._take(renewals=False), fetch)
+        return self._send(FETCH_API, {} if self.epoch == _NEW else self._take(renewals=False), fetch)
 
     def refuse_queued(self) -> list[AcknowledgeResult]:
         """Acknowledgements that can't be sent, because the broker has no session of ours to send them in."""
@@ -163,7 +163,7 @@ class ShareSession:
         if lock > 0:
             self._lock = lock / 1000
         self._settle_all(request, value, NO_RESULT, now, outcome)
-        if request.api == FETCH:
+        if request.api == FETCH_API:
             self._take_over(value, now, outcome)
         self._drop_empty()
         if any(row["errorCode"] for _, row in _rows(value)):
@@ -197,7 +197,7 @@ class ShareSession:
     def _send(
         self, api: str, acknowledged: dict[SharePartition, list[AcknowledgeRange]], limits: FetchLimits | None
     ) -> SessionRequest:
-        if api == FETCH:
+        if api == FETCH_API:
             assert limits is not None
             new = self.epoch == _NEW
             added = self.wanted if new else self.wanted - self._known
@@ -216,7 +216,7 @@ class ShareSession:
             self.closed = True
             return None
         self.epoch = _CLOSE
-        return self._send(ACKNOWLEDGE, self._take(renewals=False), None)
+        return self._send(ACKNOWLEDGE_API, self._take(renewals=False), None)
 
     def _take(self, *, renewals: bool) -> dict[SharePartition, list[AcknowledgeRange]]:
         taken = {partition: holding.take(renewals=renewals) for partition, holding in self.holdings.items()}
@@ -248,14 +248,14 @@ class ShareSession:
     ) -> None:
         """Each partition's result for the acknowledgements that the request carried."""
         waiting = set(request.acknowledged)
-        field_name = "acknowledgeErrorCode" if request.api == FETCH else "errorCode"
+        field_name = "acknowledgeErrorCode" if request.api == FETCH_API else "errorCode"
         for partition, row in _rows(value):
             if partition not in waiting:
-                outcome.ignored += request.api == ACKNOWLEDGE
+                outcome.ignored += request.api == ACKNOWLEDGE_API
                 continue
             waiting.discard(partition)
             self._settle(request, partition, row[field_name], now, outcome)
-            if request.api == ACKNOWLEDGE:
+            if request.api == ACKNOWLEDGE_API:
                 self._learn_leader(partition, row, outcome)
         for partition in waiting:
             self._settle(request, partition, otherwise, now, outcome)
@@ -302,9 +302,11 @@ class ShareSession:
         if code in _MOVED or code in _UNSURE:
             return
         if code == _TOPIC_AUTHORIZATION_FAILED:
-            outcome.problems.append(Problem(FETCH, code, row.get("errorMessage"), severe=True, partition=partition))
+            outcome.problems.append(Problem(FETCH_API, code, row.get("errorMessage"), severe=True, partition=partition))
         elif code not in _RETRIABLE and code != -1:
-            outcome.problems.append(Problem(FETCH, code, row.get("errorMessage"), severe=False, partition=partition))
+            outcome.problems.append(
+                Problem(FETCH_API, code, row.get("errorMessage"), severe=False, partition=partition)
+            )
 
     def _learn_leader(self, partition: SharePartition, row: Mapping[str, Any], outcome: Outcome) -> None:
         code = row["errorCode"]
