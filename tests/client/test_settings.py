@@ -159,7 +159,7 @@ def test_a_token_alone_means_oauthbearer(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"username": "u"}, "which SASL mechanism"),
+        ({"username": "u"}, "the SASL mechanism is missing"),
         ({"sasl_mechanism": "PLAIN"}, "--username"),
         ({"sasl_mechanism": "PLAIN", "username": "u"}, "--password-file"),
         ({"sasl_mechanism": "OAUTHBEARER"}, "--token-file"),
