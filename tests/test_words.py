@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[1]
 LEFT_OUT = ("explorer.md",)
 PAGES = [
     ROOT / "README.md",
+    ROOT / "CHANGELOG.md",
     ROOT / "CONTRIBUTING.md",
     *(path for path in sorted((ROOT / "docs").glob("*.md")) if path.name not in LEFT_OUT),
 ]

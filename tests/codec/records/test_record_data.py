@@ -406,7 +406,9 @@ def test_new_batch_needs_records_or_an_offset() -> None:
 
 
 def test_new_batch_takes_what_kafkas_builder_takes() -> None:
-    with pytest.raises(EncodeError, match="no timestamp type is called 'log_append'; there are CreateTime, LogAppend"):
+    with pytest.raises(
+        EncodeError, match="no timestamp type is called 'log_append'; the states are CreateTime, LogAppend"
+    ):
         new_batch(RECORDS, timestamp_type="log_append")
     with pytest.raises(EncodeError, match="transactional and control batches need magic 2"):
         new_batch(RECORDS[:1], magic=1, is_transactional=True)
