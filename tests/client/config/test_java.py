@@ -211,7 +211,7 @@ def test_a_login_that_the_protocol_does_not_use_is_named() -> None:
 
 
 def test_config_providers_are_named() -> None:
-    with pytest.raises(UsageError, match=r"sasl\.jaas\.config asks a config provider"):
+    with pytest.raises(UsageError, match=r"sasl\.jaas\.config uses a config provider"):
         sasl("PLAIN", f'{PLAIN} required username="a" password="${{file:/x:y}}";', config_providers="file")
 
 
