@@ -18,6 +18,7 @@ CAUSE_WORDS = {
     "login_refused": "login refused",
     "member_crashed": "member crashed",
     "member_hung": "member hung",
+    "member_slow": "member slow",
     "node_down": "node down",
     "node_frozen": "node frozen",
     "node_slow": "node slow",

@@ -150,6 +150,8 @@ def _quorum_in(lake: Lake, scope: Scope, cluster: str | None) -> QuorumSummary |
     left_out = elections = longest = 0
     leaderless_ms: int | None = None
     for row in rows(lake, "quorum_events", _EVENTS, both(scope.at("occurred_at"), of_cluster)):
+        if row["kind"] == "disconnected":
+            continue  # a sign for incidents; replicas reconnect often
         event = Event(row.pop("occurred_at"), **row)
         seen.see(event.at)
         elections += event.kind == "elected"
