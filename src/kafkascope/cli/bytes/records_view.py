@@ -62,7 +62,7 @@ def _record_line(record: Record, full: bool) -> str:
 
 
 def data_text(data: bytes | None, full: bool) -> str:
-    """Quoted text, hex of what isn't a text, or null; cut unless all is wanted."""
+    """Quoted text, hex of other bytes, or null; cut unless all is requested."""
     if data is None:
         return "null"
     shown = data if full else data[:MAX_SHOWN_BYTES]
