@@ -221,3 +221,6 @@ MAX_RESPONSE_SECONDS = 30
 MAX_KERNEL_FOLDERS = 8
 # A folder that no process has used for so long goes when the next one is made, as systemd-tmpfiles does it (/var/tmp).
 MAX_KERNEL_IDLE_DAYS = 30
+# How long a process waits for a kernel that another one compiles, before it compiles the same one itself: the largest
+# takes ten seconds alone. It matters only if the other one is stopped; a process that dies holds nothing.
+MAX_KERNEL_WAIT_SECONDS = 60

@@ -28,7 +28,7 @@ import gc, io, sys
 from pathlib import Path
 from numba.core.dispatcher import Dispatcher
 from kafkascope.explorer.decode.recordings import recording_facts
-from kafkascope.explorer.decode.warm_up import warm_up
+from kafkascope.capture.warm_up.kernels import load_readers
 
 def loaded():
     return {
@@ -36,7 +36,7 @@ def loaded():
         for found in gc.get_objects() if isinstance(found, Dispatcher) for signature in found.signatures
     }
 
-warm_up()
+load_readers()
 before = loaded()
 assert before
 for path in sys.argv[1:]:

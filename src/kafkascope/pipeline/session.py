@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 # Spark 4 runs on these; the first line of `java -version` names it.
 OLDEST_JAVA = 17
+# The first with `DataFrame.repartitionById`, and with Arrow in Python data sources.
+OLDEST_SPARK = (4, 1)
 # C1 alone and one collector thread: a local session is there to start tasks, not to compute.
 # C1 alone would have 48 MB for its code, which a followed folder fills in minutes, with a warning on every terminal.
 _JAVA_OPTIONS = (
@@ -156,6 +158,14 @@ def error_line(error: Exception) -> str:
         return f"{where}: not the Parquet file that the lake's log names; ingest into a new lake"
     message = next((line for line in reversed(lines) if re.match(r"[\w.]*(Error|Exception)\b", line)), "")
     return message or (lines[0] if lines else type(error).__name__)
+
+
+def check_version(spark: "SparkSession") -> None:
+    """`UsageError` for a Spark that lacks `repartitionById`, and Arrow in Python data sources."""
+    numbers = re.match(r"(\d+)\.(\d+)", spark.version)
+    if numbers and (int(numbers[1]), int(numbers[2])) < OLDEST_SPARK:
+        oldest = ".".join(map(str, OLDEST_SPARK))
+        raise UsageError(f"this session is of Spark {spark.version}; the pipeline needs Spark {oldest} or newer")
 
 
 def has_session() -> bool:

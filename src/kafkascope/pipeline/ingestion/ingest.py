@@ -40,12 +40,13 @@ from kafkascope.pipeline.ingestion.failing_files import (
 )
 from kafkascope.pipeline.ingestion.inputs import InputFile, find_inputs
 from kafkascope.pipeline.ingestion.plan import AUTO, make_plan, shuffles
-from kafkascope.pipeline.ingestion.progress import IngestProgress, watch_progress
+from kafkascope.pipeline.ingestion.progress import IngestProgress, reporting_compiles, watch_progress
 from kafkascope.pipeline.ingestion.shuffle import ORDER, SEGMENT_COLUMNS, by_bucket, note_row, segment_rows
 from kafkascope.pipeline.ingestion.state import LakeState, state_of
 from kafkascope.pipeline.ingestion.survey import FileSurvey, survey_file
 from kafkascope.pipeline.ingestion.task import CAPTURES as CAPTURES_KIND
 from kafkascope.pipeline.ingestion.task import FileAccount, Task, TaskResult, run, task_result_from_json
+from kafkascope.pipeline.session import check_version
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -87,7 +88,7 @@ class Ingested:
 @dataclass(frozen=True, slots=True)
 class Options:
     """`contents` stores keys, values and headers of records; `tasks` is how many run side by side, `plan` how they
-    share the work: auto, buckets or shuffle."""
+    share the work: auto, buckets or shuffle."""""
 
     contents: bool = False
     pseudonymise: bool = False
@@ -104,6 +105,7 @@ def ingest(
     progress: Callable[[IngestProgress], None] = lambda _: None,
 ) -> Ingested:
     """`progress` hears how far it is now and then, in a thread of its own."""
+    check_version(spark)
     target = lake if isinstance(lake, Lake) else lake_to_write(lake)
     files = find_inputs(uris)
     readable = [file for file in files if file.error is None]
@@ -157,19 +159,21 @@ def _ingest(
             cores = cores_of(spark, options.tasks)
 
             def survey_files(part: list[InputFile], sample: int) -> list[FileSurvey]:
-                work = partial(survey_file, sample=sample)
+                work = partial(_survey, lake.uri, ingest_id, sample)
                 return survey_unless_broken(part, lambda half: on_workers(spark, cores, half, work))
 
             def read_times(part: list[FileSurvey], coverage: LakeCoverage) -> list[FileTimes]:
                 work = partial(times_of, coverage=coverage)
                 return times_unless_broken(part, lambda half: on_workers(spark, cores, half, work))
 
-            tasks, surveys = make_plan(lake, ingest_id, new, state, options, cores, survey_files, read_times)
+            start = IngestProgress(len(new), sum(file.size for file in new))
+            # Before there are tasks, there may be kernels to wait for.
+            with watch_progress(lake, ingest_id, [1], start, progress):
+                tasks, surveys = make_plan(lake, ingest_id, new, state, options, cores, survey_files, read_times)
             refused = {survey.file.uri: survey.broken for survey in surveys if survey.broken is not None}
             if refused:
                 raise BrokenFiles(refused)
             shuffle = shuffles(new, options.plan)
-            start = IngestProgress(len(new), sum(file.size for file in new))
             # Without a shuffle every task of captures reads all of them.
             shares = [1 if shuffle else task.buckets for task in tasks]
             with watch_progress(lake, ingest_id, shares, start, progress):
@@ -216,6 +220,11 @@ def _ingest(
     finally:
         end(lake, heartbeat)
     return result
+
+
+def _survey(lake: str, ingest_id: str, sample: int, file: InputFile) -> FileSurvey:
+    with reporting_compiles(lake, ingest_id, 0):
+        return survey_file(file, sample=sample)
 
 
 def _ingest_id(files: list[InputFile], state: LakeState, options: Options) -> str:
