@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from hashlib import blake2b
 from threading import Event, Thread
@@ -22,8 +22,10 @@ from kafkascope.lake.home import Lake
 from kafkascope.lake.read.visible_rows import GROWN_FROM
 from kafkascope.lake.tables import CAPTURES_SCHEMA, message_of, table_named
 from kafkascope.lake.upkeep.compact import MOST_SMALL, compact
+from kafkascope.lake.upkeep.retention import SAFE_AGE
 from kafkascope.lake.upkeep.settle import settled
 from kafkascope.lake.upkeep.superseded import remove_superseded
+from kafkascope.lake.upkeep.tidy import Tidied, tidy_if_due
 from kafkascope.lake.upkeep.upgrade import lake_to_write
 from kafkascope.lake.write.catalog_tables import write_catalog
 from kafkascope.lake.write.commit import Change, Overtaken, commit
@@ -83,18 +85,21 @@ class Ingested:
     protocols: dict[str, tuple[int, int]] = field(default_factory=dict)
     apart: list[str] = field(default_factory=list)
     grown_from: dict[str, str] = field(default_factory=dict)
+    tidied: Tidied | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
     """`contents` stores keys, values and headers of records; `tasks` is how many run side by side, `plan` how they
-    share the work: auto, buckets or shuffle."""""
+    share the work: auto, buckets or shuffle. `vacuum_hours` is how long files stay that no table needs any more; with
+    None they stay until `vacuum`."""
 
     contents: bool = False
     pseudonymise: bool = False
     plan: str = AUTO
     kafka_ports: tuple[int, ...] = ()
     tasks: int | None = None
+    vacuum_hours: float | None = SAFE_AGE / timedelta(hours=1)
 
 
 def ingest(
@@ -130,6 +135,8 @@ def ingest(
             continue
         result.bad |= {file.uri: file.error for file in files if file.error is not None}
         result.bad |= {uri or target.uri: f"{uri or target.uri}: {why}" for uri, why in broken.items()}
+        if result.new and options.vacuum_hours is not None:
+            result.tidied = tidy_if_due(target, timedelta(hours=options.vacuum_hours))
         return result
     raise InputError(f"{target.uri}: other ingests were first {_MAX_ATTEMPTS} times; run this one again")
 
@@ -398,6 +405,8 @@ def _captures(
     ingest_id: str, sources: list[InputFile], result: Ingested, options: Options, follows: Iterable[str]
 ) -> pa.Table:
     now = int(datetime.now(UTC).timestamp() * 1e6)
+    # How long other files stay has nothing to do with these rows.
+    options_of_rows = {name: value for name, value in asdict(options).items() if name != "vacuum_hours"}
     rows = []
     for source in sources:
         account = result.accounts.get(source.uri, FileAccount())
@@ -425,7 +434,7 @@ def _captures(
                 "tcp_bytes": account.tcp_bytes,
                 "quarantined": account.quarantined,
                 "ingested_at": now,
-                "options": json.dumps(asdict(options) | _grown_option(result, source.uri)),
+                "options": json.dumps(options_of_rows | _grown_option(result, source.uri)),
                 "follows": sorted(follows),
             }
         )
