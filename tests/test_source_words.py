@@ -24,10 +24,8 @@ NOT_YET = {
     "codec",
     "columnar",
     "explorer",
-    "health",
     "lake",
     "pipeline",
-    "report",
     "schema",
 }
 

@@ -185,7 +185,7 @@ CASES: dict[str, tuple[Marts, str, str, Marts]] = {
     "share_slow_acknowledgement": (
         late(60, 25),
         "warning",
-        "acknowledged 6 % of 1,000 records after 80 % or more of their 30 s lock; slowest 25 s.",
+        "acknowledged 6 % of 1,000 records after 80 % or more of their 30 s lock: `c1` ×60; slowest 25 s.",
         late(60, 25, renewals=1),
     ),
     "share_refused_acknowledgements": (

@@ -1,4 +1,4 @@
-"""Builds the files that every page shares: style, script, icon, search index and release feed."""
+"""Builds the files that pages share: style, script, icon, search index, release feed, and files of the manual."""
 
 import re
 from functools import cache
@@ -11,6 +11,9 @@ ASSETS = {
     "search.js": "text/javascript; charset=utf-8",
     "icon.svg": "image/svg+xml",
     "releases.xml": "application/atom+xml; charset=utf-8",
+    "docs/report.png": "image/png",
+    "docs/explorer.png": "image/png",
+    "docs/explore.ipynb": "application/x-ipynb+json",
 }
 
 
@@ -24,6 +27,10 @@ def asset(name: str) -> bytes:
         from kafkascope.explorer.facts.release_feed import release_feed
 
         return release_feed().encode()
+    if name.startswith("docs/"):
+        from kafkascope.explorer.facts.manual import manual_file
+
+        return manual_file(name).read_bytes()
     raw = files("kafkascope.explorer").joinpath("static", name).read_bytes()
     return {"page.css": _smaller_style, "page.js": smaller_script}.get(name, bytes)(raw)
 

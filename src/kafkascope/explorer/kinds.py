@@ -12,6 +12,7 @@ from kafkascope.explorer.pages import (
     field,
     home,
     kip,
+    manual,
     message,
     record,
     records,
@@ -38,6 +39,8 @@ KINDS: tuple[Kind, ...] = (
     errors.KIND,
     field.KIND,
     kip.KIND,
+    manual.MANUAL,
+    manual.MANUAL_PAGE,
     decode.KIND,
     search.KIND,
 )

@@ -32,6 +32,22 @@ class ProseLinks:
             at = match.end()
         return Markup("").join([*parts, Markup("{}").format(text[at:])])
 
+    def code(self, word: str, *, linked: bool = True) -> Markup:
+        """A word that is code already. It's a link where it can only be one name: no field, whose names are words."""
+        target = self._version(word) or self._named(word) if linked and word not in self._linked else None
+        if target is None:
+            return Markup("<code>{}</code>").format(word)
+        self._linked.add(word)
+        return Markup('<a href="{}"><code>{}</code></a>').format(target, word)
+
+    def _version(self, word: str) -> str | None:
+        """Of `ShareFetchRequest:2`, as the command line takes it."""
+        name, _, version = word.partition(":")
+        if name not in index() or not version.isdigit() or int(version) not in message(name).all_versions():
+            return None
+        kind, parameters = message_page(name, int(version))
+        return self._link(kind, **parameters)
+
     def _name(self, quoted: str | None, name: str) -> Markup:
         word = name if quoted is None else quoted
         target = None if word in self._linked else self._target(word)
@@ -44,6 +60,10 @@ class ProseLinks:
     def _target(self, word: str) -> str | None:
         if word in self._anchors:
             return f"#f-{self._anchors[word]}"
+        return self._named(word) or (self._link("field", name=word) if field_name(word) == word else None)
+
+    def _named(self, word: str) -> str | None:
+        """An API, message, error or KIP."""
         if word.startswith("KIP-"):
             return self._link("kip", number=word[4:]) if _is_known_kip(word[4:]) else None
         if word in apis().values():
@@ -53,7 +73,7 @@ class ProseLinks:
             return self._link(kind, **parameters)
         if word in by_name():
             return self._link("error", name=by_name()[word].name)
-        return self._link("field", name=word) if field_name(word) == word else None
+        return None
 
 
 def _code(word: str) -> Markup:

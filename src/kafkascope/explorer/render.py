@@ -1,6 +1,7 @@
 """Renders pages as HTML or JSON. Everything that a page shows is escaped."""
 
 import json
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -16,6 +17,19 @@ from kafkascope.explorer.facts.sequence import sequence_svg
 from kafkascope.explorer.kinds import KINDS
 from kafkascope.explorer.page import Kind, Page
 from kafkascope.explorer.prose_links import ProseLinks
+
+# Kinds of pages in the navigation, with their names there.
+NAVIGATION = {
+    "home": "APIs",
+    "releases": "Releases",
+    "upgrades": "Upgrades",
+    "errors": "Errors",
+    "records": "Records",
+    "batches": "Batches",
+    "decode": "Decode",
+    "manual": "Manual",
+    "lake": "Lake",
+}
 
 
 @cache
@@ -74,6 +88,8 @@ class Renderer:
             "message_link": lambda name, version: self.link(here, *message_page(name, version)) or "",
             "asset": lambda name: relative(here, name),
             "kinds": self.kinds,
+            "manual": lambda: _manual(page.facts, here, link),
+            "navigation": NAVIGATION,
             "download": lambda facts, form: relative(here, schema_file(facts, form)),
             "public": f"{self.public}{here}" if self.public else None,
         }
@@ -99,6 +115,13 @@ class Renderer:
 def _anchor(text: str, target: str | None) -> Markup:
     """A link, or the bare text where there is nothing to link to."""
     return Markup('<a href="{}">{}</a>').format(target, text) if target else Markup("{}").format(text)
+
+
+def _manual(facts: dict[str, Any], here: str, link: Callable[..., str | None]) -> Markup:
+    # The library takes its time to load, and most pages do without.
+    from kafkascope.explorer.manual_html import manual_html
+
+    return manual_html(facts, here, link)
 
 
 def json_text(page: Page) -> str:

@@ -73,10 +73,10 @@ def _write(
 ) -> None:
     renderer = Renderer(static=True, public=public)
 
-    def write(name: str, text: str) -> None:
+    def write(name: str, content: str | bytes) -> None:
         file = root / name
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
+        file.write_bytes(content.encode() if isinstance(content, str) else content)
 
     for done, (kind, parameters) in enumerate(listing, 1):
         page = kind.make(**parameters)
@@ -87,6 +87,6 @@ def _write(
             write(file, download.make(**parameters))
         progress(done, len(listing))
     for name in ASSETS:
-        (root / name).write_bytes(asset(name))
+        write(name, asset(name))
     if public:
         write(SITEMAP, sitemap(public, (address(kind, parameters) for kind, parameters in listing)))

@@ -16,6 +16,8 @@ PAGES = (
     "batches.html",
     "records.html",
     "index.html",
+    "docs/README.html",
+    "docs/findings.html",
 )
 # From other pages: a place is opened at once.
 ADDRESSES = (
@@ -28,6 +30,9 @@ ADDRESSES = (
     "changelog/Fetch.html#v12",
     "errors.html#INVALID_RECORD_STATE",
     "records.html#share-state",
+    "docs/README.html#the-project",
+    "docs/findings.html#recording_tls",
+    "docs/commands.html#decode",
 )
 # A heading's margin.
 ROOM = 48

@@ -8,6 +8,9 @@ from playwright.sync_api import expect
 
 from tests.explorer.browser.conftest import Tab
 
+# What is folded around it.
+UNFOLD = "one => { for (; one; one = one.parentElement) if (one.tagName === 'DETAILS') one.open = true; }"
+
 
 def test_filter_next_page_one_exchange_and_its_bytes(tab: Tab) -> None:
     tab.open("index.html")
@@ -75,6 +78,30 @@ def test_the_report_is_drawn_under_its_own_policy(tab: Tab) -> None:
     tab.page.get_by_role("link", name="the whole report").click()
     tab.page.wait_for_url("**/lake/report.html")
     assert tab.page.locator("svg").count() > 0
+
+
+@pytest.mark.parametrize("script", [True, False])
+def test_the_report_leads_to_exchanges_rules_and_other_pages(tabs: Callable[..., Tab], script: bool) -> None:
+    tab = tabs(java_script_enabled=script)
+    tab.open("lake/report.html")
+    proof = tab.page.locator(".evidence a").first
+    proof.evaluate(UNFOLD)
+    name = proof.locator("code").inner_text()
+    proof.click()
+    tab.page.wait_for_url(re.compile(f"lake/exchange/{name}"))
+    tab.open("lake/report.html")
+    rule = tab.page.locator(".facts a[href*='docs/findings.html']").first
+    rule.evaluate(UNFOLD)
+    word = rule.inner_text()
+    rule.click()
+    tab.page.wait_for_url(re.compile(f"docs/findings.html#{word}"))
+    tab.open("lake/report.html")
+    tab.page.get_by_role("textbox", name="Search").fill("ShareFetch")
+    tab.page.keyboard.press("Enter")
+    tab.page.wait_for_url("**/search.html?q=ShareFetch")
+    tab.open("lake/report.html")
+    tab.page.get_by_role("navigation", name="Site").get_by_role("link", name="Manual").click()
+    tab.page.wait_for_url("**/docs/index.html")
 
 
 @pytest.mark.parametrize("width", [360, 1440])

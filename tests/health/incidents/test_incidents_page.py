@@ -53,7 +53,9 @@ def _shared(join: Join) -> str:
     kinds = " or ".join(kind.replace("share_", "").replace("_", " ") for kind in join.shares) or "time alone suffices"
     only = "; only errors of an outage" if join.errors is not None else ""
     when = "; begun while the cause lasted" if join.after_us != AFTER_US else ""
-    return f"{kinds}{only}{when}"
+    cause = f"; only if {' or '.join(sorted(join.cause_apis))} is slow" if join.cause_apis is not None else ""
+    apis = "; only calls that wait for replicas" if join.apis is not None else ""
+    return f"{kinds}{only}{apis}{cause}{when}"
 
 
 def part(name: str) -> str:

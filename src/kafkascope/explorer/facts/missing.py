@@ -6,6 +6,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from kafkascope.explorer.facts.field_places import near_fields
+from kafkascope.explorer.facts.manual import manual_pages
 from kafkascope.schema.catalog import apis, index, message
 from kafkascope.schema.errors.error_codes import by_name
 from kafkascope.schema.names import RECORD_KINDS, clip, close_names, describe_kind, kind_of, suggest
@@ -24,6 +25,8 @@ def near(path: str) -> list[dict[str, Any]]:
     suggestions: list[dict[str, Any]] = []
     if names[:1] == ["field"]:
         suggestions += [_field(name) for typed in names[1:2] if len(typed) <= _LONGEST for name in near_fields(typed)]
+    if names[:1] == ["docs"]:
+        suggestions += [_manual(name) for typed in names[1:2] if len(typed) <= _LONGEST for name in _pages_like(typed)]
     for name in names:
         if len(name) <= _LONGEST:
             suggestions += [item for item in _like(name) if item not in suggestions]
@@ -46,6 +49,12 @@ def _like(name: str) -> list[dict[str, Any]]:
     return suggestions
 
 
+def _pages_like(name: str) -> list[str]:
+    from difflib import get_close_matches
+
+    return get_close_matches(name.lower(), manual_pages(), n=3, cutoff=0.6)
+
+
 def not_called(noun: str, name: str, kinds: Collection[str]) -> str:
     """Why there is no such page: the name is of another kind, and then where its page is, or of none."""
     other = kind_of(name)
@@ -59,6 +68,10 @@ def not_called(noun: str, name: str, kinds: Collection[str]) -> str:
 
 def _field(name: str) -> dict[str, Any]:
     return {"text": name, "kind": "field", "parameters": {"name": name}}
+
+
+def _manual(name: str) -> dict[str, Any]:
+    return {"text": manual_pages()[name].title, "kind": "manual_page", "parameters": {"name": name}}
 
 
 def _api(name: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Lists everything that the search finds: pages, APIs, errors, releases, KIPs, messages, records and fields."""
+"""Lists all that the search finds: pages, APIs, errors, releases, KIPs, the manual, messages, records and fields."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from kafkascope.explorer.facts.field_places import field_places, places_in
 from kafkascope.explorer.facts.kips import kip_apis
+from kafkascope.explorer.facts.manual import Heading, ManualPage, headings, manual_pages, manual_text
 from kafkascope.schema.api_facts import family_of
 from kafkascope.schema.catalog import apis, index, message
 from kafkascope.schema.errors.error_codes import error_codes
@@ -14,7 +15,7 @@ from kafkascope.schema.record_places import RECORD_GROUPS
 from kafkascope.schema.releases import releases
 
 # Kinds in the order of equally good results.
-ENTRY_KINDS = ("api", "page", "error", "release", "kip", "message", "record", "name", "field")
+ENTRY_KINDS = ("api", "page", "error", "release", "kip", "manual", "message", "record", "name", "field")
 _PAGES = (
     ("Decode", "bytes in, fields out", "decode.html", ("decoder", "hex", "base64", "hexdump", "pcap")),
     ("Errors", "every error code", "errors.html", ("error codes",)),
@@ -25,6 +26,7 @@ _PAGES = (
     ("Varint", "zig-zag numbers of variable length", "batches.html#record", ("varints", "varlong", "zigzag")),
     ("Compression", "of record batches", "batches.html#compression", ("gzip", "snappy", "lz4", "zstd")),
     ("Batch attributes", "flags of a record batch", "batches.html#attributes", ("attributes",)),
+    ("Manual", "how to install and use kafkascope", "docs/index.html", ("docs", "documentation", "help")),
     ("Control batches", "transaction markers and the like", "batches.html#control", ("markers",)),
 )
 
@@ -42,7 +44,7 @@ class SearchEntry(NamedTuple):
 
 @cache
 def entries() -> tuple[SearchEntry, ...]:
-    return (*_apis(), *_pages(), *_errors(), *_releases(), *_kips(), *_names(), *_messages())
+    return (*_apis(), *_pages(), *_errors(), *_releases(), *_kips(), *_manual(), *_names(), *_messages())
 
 
 def _apis() -> Iterator[SearchEntry]:
@@ -82,6 +84,20 @@ def _kips() -> Iterator[SearchEntry]:
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
         about = kip_title(number) or ", ".join(names[:3]) + more
         yield SearchEntry("kip", f"KIP-{number}", about, f"kip/{number}.html", (str(number),))
+
+
+def _manual() -> Iterator[SearchEntry]:
+    for page, parts in manual_headings().items():
+        yield SearchEntry("manual", page.title, "manual", f"docs/{page.name}.html", (page.name,))
+        for part in parts:
+            about = f"manual: {page.title}"
+            yield SearchEntry("manual", part.title, about, f"docs/{page.name}.html#{part.place}")
+
+
+@cache
+def manual_headings() -> dict[ManualPage, tuple[Heading, ...]]:
+    """The headings of each page of the manual below its title."""
+    return {page: tuple(headings(manual_text(page.file)))[1:] for page in manual_pages().values()}
 
 
 def _names() -> Iterator[SearchEntry]:

@@ -5,7 +5,8 @@ from importlib.resources import files
 from typing import Any
 
 from kafkascope.explorer.facts.field_places import places_in
-from kafkascope.explorer.facts.search_entries import ENTRY_KINDS, entries, page_kind
+from kafkascope.explorer.facts.manual import slug
+from kafkascope.explorer.facts.search_entries import ENTRY_KINDS, entries, manual_headings, page_kind
 from kafkascope.schema.catalog import index, message
 from kafkascope.schema.model import Message
 
@@ -17,6 +18,15 @@ def index_script() -> str:
             packed["page"].append([entry.text, entry.about, entry.address, *entry.also])
         elif entry.kind in ("api", "error", "release", "kip", "name"):
             packed[entry.kind].append([entry.text, entry.about, *entry.also])
+    # The place of a heading only where it isn't made of its title.
+    packed["manual"] = [
+        [
+            page.name,
+            page.title,
+            *(part.title if part.place == slug(part.title) else [part.title, part.place] for part in parts),
+        ]
+        for page, parts in manual_headings().items()
+    ]
     for name in index():
         definition = message(name)
         versions = definition.all_versions()

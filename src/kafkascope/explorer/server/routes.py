@@ -33,7 +33,7 @@ def server_routes(renderer: Renderer, lake: str | None, gate: Gate, decoder: Dec
     if lake:
         from kafkascope.explorer.server.lake_report import report_route
 
-        routes.append(report_route(lake, gate))
+        routes.append(report_route(lake, gate, renderer))
     return routes
 
 

@@ -1,7 +1,7 @@
 "use strict";
 (() => {
   const { data } = window.kafkascope;
-  const order = ["api", "page", "error", "release", "kip", "message", "record", "name", "field"];
+  const order = ["api", "page", "error", "release", "kip", "manual", "message", "record", "name", "field"];
   const named = ["api", "page", "error", "message", "record"].map((kind) => order.indexOf(kind));
   const field = order.indexOf("field");
   const entries = [];
@@ -18,6 +18,14 @@
   for (const [text, about, ...also] of data.error) add("error", text, about, `error/${text}.html`, also);
   for (const [text, about, ...also] of data.release) add("release", text, about, `release/${also[0]}.html`, also);
   for (const [text, about, ...also] of data.kip) add("kip", text, about, `kip/${also[0]}.html`, also);
+  const slug = (title) => title.toLowerCase().replace(/[^\p{L}\p{N}_\- ]/gu, "").replaceAll(" ", "-");
+  for (const [page, title, ...parts] of data.manual) {
+    add("manual", title, "manual", `docs/${page}.html`, [page]);
+    for (const part of parts) {
+      const [text, place] = Array.isArray(part) ? part : [part, slug(part)];
+      add("manual", text, `manual: ${title}`, `docs/${page}.html#${place}`, []);
+    }
+  }
   for (const [text, about] of data.name) add("name", text, about, `field/${text}.html`, []);
   for (const kind of ["message", "record"]) {
     for (const [name, what, newest, others, fields, ...also] of data[kind]) {

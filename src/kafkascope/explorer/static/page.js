@@ -22,7 +22,12 @@
 
   const copying = (button) => {
     const source = document.getElementById(button.dataset.copy);
-    const text = () => (source.classList.contains("bytes") ? source.textContent.replace(/\s+/g, "") : source.textContent.trimEnd());
+    // Of a transcript what somebody typed.
+    const typed = [...source.querySelectorAll("code > b")];
+    const text = () => {
+      if (source.classList.contains("bytes")) return source.textContent.replace(/\s+/g, "");
+      return typed.length ? typed.map((line) => line.textContent).join("\n") : source.textContent.trimEnd();
+    };
     const said = button.textContent;
     button.hidden = false;
     button.addEventListener("click", async () => {

@@ -1,4 +1,4 @@
-"""The rules about share groups: thresholds with their reasons, what each finding says, and what to do."""
+"""The rules about share groups: thresholds with reasons, the summary and advice of each finding."""
 
 from kafkascope.formatting import count, percent, span
 from kafkascope.health.findings.episodes import Episode
@@ -112,7 +112,8 @@ def _slow_acknowledgement(episode: Episode, limits: Limits) -> SeverityAndSummar
     summary = (
         f"Share group {quoted(episode.subject)} acknowledged {percent(slow / acknowledged)} of "
         f"{count(acknowledged, 'record')} after {percent(limits['lock_share'])} or more of their "
-        f"{span(episode.number('lock_timeout_ms'))} lock; slowest {span(episode.number('slowest_ms'))}."
+        f"{span(episode.number('lock_timeout_ms'))} lock: {counted(episode.named['clients'])}; slowest "
+        f"{span(episode.number('slowest_ms'))}."
     )
     return "warning", summary
 
@@ -259,7 +260,7 @@ RULES = (
     ),
     Rule(
         "share_standing_still",
-        "warning; critical where the group's lag grows meanwhile",
+        "warning; critical if the group's lag grows meanwhile",
         "share_partition",
         "A partition had records waiting or held, and made no progress.",
         _MINUTES,
@@ -306,7 +307,7 @@ RULES = (
         "share_lag_growing",
         "warning; critical from `critical_minutes` on",
         "share_group",
-        "More records arrive than the group finishes. Known where the recording has DescribeShareGroupOffsets.",
+        "More records arrive than the group finishes. Known if the recording has DescribeShareGroupOffsets.",
         _MINUTES,
         (
             Threshold("records", 1000, "records", "less is a burst that two fetches take (max.poll.records is 500)"),

@@ -1,9 +1,9 @@
-"""Applies what brokers report of deliveries (`state_written`, `altered`, `broker_error`, `seen`): ends that no member
-sent.
+"""Applies what brokers report about deliveries (`state_written`, `altered`, `broker_error`, `seen`): ends that no
+member sent.
 
-The leader writes only what changed (protocol note 49). A write of state 0 or 4 at the lock's time, with nothing else to
-cause it, is an expiry. Any other write without a known cause is remembered, because the acknowledgement may stand
-behind it.
+The leader writes only what changed (protocol note 49). A write of state 0 or 4 at the lock's time, with no other cause,
+is an expiry. Any other write without a known cause is remembered, because the acknowledgement may come later in the
+recording.
 """
 
 from kafkascope.health.share.book import CLOCK_SLACK_US, FOREVER, UNFINISHED_OUTCOMES, Book
@@ -53,7 +53,7 @@ def _written(book: Book, event: ShareEvent, partition: Partition, piece: RangePi
     elif piece.outcome is not None:
         if piece.outcome in UNFINISHED_OUTCOMES and state != ACKNOWLEDGED:
             book.found(piece, state)
-            # The acknowledgement did not count.
+            # The acknowledgement didn't count.
             piece.notes = tuple(note for note in piece.notes if note != "acknowledgement_unanswered")
             book.settle(partition, piece)
     elif state != ACKNOWLEDGED and event.at_us >= book.lock_end(piece, piece.lock_low) - CLOCK_SLACK_US:
@@ -71,11 +71,11 @@ def _proves(state: int, claim: Claim) -> bool:
 
 
 def _claimed(book: Book, partition: Partition, piece: RangePiece, claim: Claim, state: int) -> None:
-    """An acknowledgement without answer did count."""
+    """Counts an acknowledgement without a response as accepted."""
     if claim.type == GAP:
         piece.outcome = None
     else:
-        # The end of the connection would have had the same written.
+        # The end of the connection would have caused the same write.
         count = piece.origin.delivery_count
         either = piece.outcome is not None and claim.type != ACCEPT and (claim.type == RELEASE or count == book.limit)
         note = "acknowledgement_unanswered" if either else None
@@ -88,7 +88,7 @@ def _claimed(book: Book, partition: Partition, piece: RangePiece, claim: Claim, 
 
 
 def _passed(book: Book, partition: Partition, start: int, event: ShareEvent) -> None:
-    """The start offset passes offsets that are finished, and those that the log has no more."""
+    """The start offset passes offsets that are finished, and offsets that the log no longer has."""
     for overlap in partition.overlapping(0, start - 1):
         piece = partition.cut(overlap, overlap.first, min(start - 1, overlap.last))
         claim = piece.claim
@@ -126,7 +126,7 @@ def altered(book: Book, event: ShareEvent) -> None:
 
 
 def _named(book: Book, event: ShareEvent) -> list[Partition]:
-    """By topic id, or by name where a request has only that."""
+    """The partitions that the event names by topic id, or by name if the request has no id."""
     if event.topic_id is not None:
         return [book.partition_of(event)]
     return [
@@ -142,7 +142,7 @@ def broker_error(book: Book, event: ShareEvent) -> None:
 
 
 def lost(book: Book, partition: Partition, broker: str | None, event: ShareEvent) -> None:
-    """A broker leads the partition no more: the locks it gave are void, for every member."""
+    """The broker no longer leads the partition: its locks are void, for every member."""
     for piece in partition.pieces[:]:
         if piece.outcome is None and piece.origin.broker == broker and not book.ran_out(piece, event.at_us):
             piece.end("moved", "leader_moved", event.at_us, event.exchange_id)

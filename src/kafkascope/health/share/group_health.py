@@ -1,15 +1,16 @@
-"""Aggregates the health of a share group by the minute, one `ShareGroupHealth` row for each minute in which anything
-was seen. What was not seen is None, never 0.
+"""Aggregates the health of a share group by the minute, one `ShareGroupHealth` row per minute with events. Unseen
+values are None, never 0.
 
-The kinds of `ShareGroupEvent`, in time order, and the fields that each fills beside `at_us`, `order` and `group_id`:
+The kinds of `ShareGroupEvent`, in time order, and the fields that each sets besides `at_us`, `order` and `group_id`:
 
 - `heartbeat`: a ShareGroupHeartbeat, at the request's time: member, `member_epoch` of the request (−1 leaves), and of
-  the answer `group_epoch` (its member epoch), `assigned` (partitions in its assignment, None is unchanged),
+  the response `group_epoch` (its member epoch), `assigned` (partitions in its assignment, None is unchanged),
   `error_code`.
-- `described`: a group of a ShareGroupDescribe answer: `state`, `group_epoch`, `assignment_epoch`, `members`, `assigned`
-  (partitions over all members), `error_code`.
-- `offsets`: a partition of a DescribeShareGroupOffsets answer: topic, partition, `start_offset`, `lag` (−1 is unknown).
-- `seen`: the recording goes on until here.
+- `described`: a group of a ShareGroupDescribe response: `state`, `group_epoch`, `assignment_epoch`, `members`,
+  `assigned` (partitions over all members), `error_code`.
+- `offsets`: a partition of a DescribeShareGroupOffsets response: topic, partition, `start_offset`, `lag` (−1 is
+  unknown).
+- `seen`: the recording continues until here.
 """
 
 from array import array
@@ -49,8 +50,8 @@ class ShareGroupEvent(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ShareGroupHealth:
-    """Counts are of records. What was acquired counts in the minute of the acquisition, what ended in that of its
-    end."""
+    """Counts are of records. An acquisition counts in its own minute, an outcome in the minute in which the delivery
+    ended."""
 
     group_id: str
     minute_at: int
@@ -92,7 +93,7 @@ class _Minute:
     by_count: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     outcomes: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     renewals: int = 0
-    # of each acknowledged range, and how many records it has; an array, since there may be millions in a minute
+    # Latency of each acknowledged range, and its number of records; an array, since a minute may have millions
     latencies: "array[int]" = field(default_factory=lambda: array("q"))
     ranges: "array[int]" = field(default_factory=lambda: array("q"))
     lags: dict[_Place, int] = field(default_factory=dict)
@@ -103,8 +104,8 @@ class _Minute:
 def share_group_health(
     deliveries: Iterable[Delivery], events: Iterable[ShareGroupEvent], *, delivery_limit: int | None = None
 ) -> Iterator[ShareGroupHealth]:
-    """Both of one group; deliveries in any order. `delivery_limit` is the group's, where something told it; else it
-    shows in what was archived."""
+    """Takes events and deliveries of one group, deliveries in any order. `delivery_limit` is the group's, if known;
+    otherwise it's inferred from what was archived."""
     minutes: dict[int, _Minute] = defaultdict(_Minute)
     names: dict[_Place, str] = {}
     held: dict[_Place, dict[int, int]] = defaultdict(lambda: defaultdict(int))
@@ -123,11 +124,11 @@ def share_group_health(
             span.see(outcome_at)
         span.group_id = row.group_id
         _count(row, place, minutes)
-        # There are millions of rows and few names: each is made once.
+        # There are millions of rows and few names: make each name once.
         if place not in names or (topic is not None and topics.get(place) != topic):
             names[place] = f"{topic or row.topic_id}-{row.partition}"
             topics[place] = topic or ""
-        # Archived without being rejected, it was at the limit; a higher count shows a higher one.
+        # Archived without being rejected, it was at the limit; a higher count proves a higher limit.
         count = row.delivery_count or 0
         if count > highest:
             highest = count
@@ -141,7 +142,7 @@ def share_group_health(
 
 
 class _Span:
-    """From when to when there is a recording: a minute that it covers in part says nothing of standing still."""
+    """The time that is recorded: a minute that it covers only in part can't count as one without progress."""
 
     __slots__ = ("first", "group_id", "last")
 
@@ -163,7 +164,7 @@ class _Span:
 def _told(
     events: Iterable[ShareGroupEvent], minutes: dict[int, _Minute], names: dict[_Place, str], span: _Span
 ) -> dict[_Place, dict[int, tuple[int | None, int | None]]]:
-    """Fills in what describes and heartbeats say; start offset and lag by partition and minute come back."""
+    """Fills in what descriptions and heartbeats report; returns start offset and lag by partition and minute."""
     assigned: dict[str | None, int] = {}
     alive: dict[int, dict[str | None, bool]] = defaultdict(dict)
     behind: dict[_Place, dict[int, tuple[int | None, int | None]]] = defaultdict(dict)
@@ -201,7 +202,7 @@ def _heartbeat(
     elif event.assigned is not None:
         assigned[member] = event.assigned
     if minute.heard:
-        # A describe knows the members that this recording does not.
+        # A description includes members that this recording doesn't show.
         return
     here = [name for name, there in alive.items() if there]
     minute.members = len(here)
@@ -234,7 +235,7 @@ def _count(row: Delivery, place: _Place, minutes: dict[int, _Minute]) -> None:
 
 
 def _hold(acquired_at: int, outcome_at: int | None, changes: dict[int, int]) -> None:
-    """Marks the minutes at whose start the delivery was held, as a change at the first and after the last."""
+    """Marks the minutes that began while the delivery was held, as a change at the first and after the last."""
     begin = acquired_at // MINUTE_US + 1
     if outcome_at is None:
         changes[begin] += 1
@@ -249,7 +250,7 @@ def _standing_still(
     behind: dict[_Place, dict[int, tuple[int | None, int | None]]],
     span: _Span,
 ) -> dict[int, list[_Place]]:
-    """Minutes that the recording covers, at whose start records were held or lag was known, and in which nothing of the
+    """Minutes that the recording covers whole, that began with records held or a known lag, and in which nothing of the
     partition was finished."""
     still: dict[int, list[_Place]] = defaultdict(list)
     covered = [minute for minute in sorted(minutes) if span.covers(minute)]
@@ -307,8 +308,8 @@ def _row(group_id: str, number: int, minute: _Minute, still: list[str], near: in
 
 
 def _percentiles(latencies: list[tuple[int, int]]) -> tuple[int | None, int | None, int | None]:
-    """In ascending order: median, 95th percentile and maximum, each record counting once: the smallest time that so
-    many did not exceed."""
+    """Median, 95th percentile and maximum of latencies in ascending order, where each record counts once. A percentile
+    is the smallest latency that its share of the records didn't exceed."""
     if not latencies:
         return None, None, None
     total = sum(records for _, records in latencies)

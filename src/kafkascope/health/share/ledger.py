@@ -1,5 +1,5 @@
 """Rebuilds the deliveries of one share group from its events in time order. Every acquired offset is in exactly one
-`Delivery` row per delivery, save those acknowledged as gaps, where no record lies.
+`Delivery` row per delivery, except offsets acknowledged as gaps, which have no record.
 
 Each end has one rule, the first that the wire proves (protocol note 45 to 35a, KIP-932); docs/health-share.md lists
 them. The rules are in `acquired`, `acknowledged`, `sessions` and `brokers`, the state in `book`.
@@ -29,7 +29,7 @@ _RULES = {
 
 
 def share_deliveries(events: Iterable[ShareEvent], *, delivery_limit: int | None = None) -> Iterator[Delivery]:
-    """`delivery_limit` is the group's, where something told it; else it is learned from what the leader archives."""
+    """`delivery_limit` is the group's, if known; otherwise it's learned from what the leader archives."""
     book = Book(delivery_limit)
     rules = {kind: partial(rule, book) for kind, rule in _RULES.items()}
     out = book.out
