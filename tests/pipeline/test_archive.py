@@ -2,11 +2,14 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tarfile
-from importlib.metadata import distribution
+from collections.abc import Iterable
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, distribution, requires
 from pathlib import Path
 
 import pytest
@@ -16,22 +19,7 @@ from kafkascope.columnar.compiling.kernel_folder import base_folder
 from tests.pipeline.cluster import HOME, JOB_SECONDS, as_options, environment, job_settings, standalone
 from tests.pipeline.test_ingest import capture
 
-PACKAGES = (
-    "click",
-    "cramjam",
-    "crc32c",
-    "numba",
-    "llvmlite",
-    "numpy",
-    "pyarrow",
-    "deltalake",
-    "arro3-core",
-    "pandas",
-    "Deprecated",
-    "wrapt",
-)
-PANDAS_NEEDS = ("python-dateutil", "pytz", "tzdata", "six")
-ROOT = Path(__file__).parents[2]
+PACKAGES = ("click", "cramjam", "crc32c", "numba", "pyarrow", "deltalake", "pandas")
 # What a worker does first, and what it had to look for or compile.
 LOADS = """
 import json, sys
@@ -49,6 +37,16 @@ print(json.dumps([sys.prefix, kafkascope.__file__, str(folder()), was_complete, 
 """
 
 
+def with_requirements(names: Iterable[str]) -> set[str]:
+    """Of what is installed here."""
+    found: set[str] = set()
+    for name in names:
+        with suppress(PackageNotFoundError):
+            lines = [line for line in requires(name) or () if "extra ==" not in line]
+            found |= {name} | with_requirements(re.split(r"[^\w.-]", line, maxsplit=1)[0] for line in lines)
+    return found
+
+
 def build(home: Path, wheel: Path, *, whole: bool) -> None:
     """A virtual environment with the package, what it needs, and its kernels. If not `whole`, it links to the packages
     of this one."""
@@ -56,7 +54,7 @@ def build(home: Path, wheel: Path, *, whole: bool) -> None:
     pip = [sys.executable, "-m", "pip", "--python", str(home / "bin" / "python"), "install", "--no-deps", "--no-index"]
     subprocess.run([*pip, "--quiet", "--disable-pip-version-check", str(wheel)], check=True)
     (packages,) = home.glob("lib/python*/site-packages")
-    for name in (*PACKAGES, *PANDAS_NEEDS):
+    for name in sorted(with_requirements(PACKAGES)):
         for part in {file.parts[0] for file in distribution(name).files or ()} - {"..", "__pycache__", "bin"}:
             source = Path(str(distribution(name).locate_file(part)))
             if not whole:

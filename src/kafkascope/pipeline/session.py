@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 OLDEST_JAVA = 17
 # The first with `DataFrame.repartitionById`, and with Arrow in Python data sources.
 OLDEST_SPARK = (4, 1)
+# The first that asks a Python stream for what came after an offset.
+OLDEST_STREAMS = (4, 2)
 # C1 alone and one collector thread: a local session is there to start tasks, not to compute.
 # C1 alone would have 48 MB for its code, which a followed folder fills in minutes, with a warning on every terminal.
 _JAVA_OPTIONS = (
@@ -160,12 +162,13 @@ def error_line(error: Exception) -> str:
     return message or (lines[0] if lines else type(error).__name__)
 
 
-def check_version(spark: "SparkSession") -> None:
-    """`UsageError` for a Spark that lacks `repartitionById`, and Arrow in Python data sources."""
+def check_version(spark: "SparkSession", least: tuple[int, int] = OLDEST_SPARK) -> None:
+    """`UsageError` for a Spark that lacks what the pipeline needs."""
     numbers = re.match(r"(\d+)\.(\d+)", spark.version)
-    if numbers and (int(numbers[1]), int(numbers[2])) < OLDEST_SPARK:
-        oldest = ".".join(map(str, OLDEST_SPARK))
-        raise UsageError(f"this session is of Spark {spark.version}; the pipeline needs Spark {oldest} or newer")
+    if numbers and (int(numbers[1]), int(numbers[2])) < least:
+        what = "the pipeline" if least == OLDEST_SPARK else "following a folder"
+        oldest = ".".join(map(str, least))
+        raise UsageError(f"this session is of Spark {spark.version}; {what} needs Spark {oldest} or newer")
 
 
 def has_session() -> bool:
