@@ -12,7 +12,7 @@ _SETTLE_SECONDS = 120.0
 
 
 def play(stage: Stage) -> None:
-    group, topic = "billing", "invoices"
+    group, topic = "accounting", "invoices"
     stage.set_up(f"{topic}:1:1", f"{group}:share.auto.offset.reset=earliest")
 
     def member(who: str, rules: str) -> Program:

@@ -7,10 +7,11 @@ import pytest
 from starlette.applications import Starlette
 
 from kafkascope.errors import NotFoundError
-from kafkascope.explorer.facts.manual import manual_groups, manual_pages, manual_text
+from kafkascope.explorer.assets import ASSETS
+from kafkascope.explorer.facts.manual import manual_downloads, manual_groups, manual_pages, manual_text
 from kafkascope.explorer.facts.search import search
 from kafkascope.explorer.kinds import KINDS
-from kafkascope.explorer.manual_html import manual_html
+from kafkascope.explorer.manual_html import PICTURES, manual_html
 from kafkascope.explorer.pages.manual import MANUAL_PAGE, make
 from kafkascope.explorer.prose_links import ProseLinks
 from kafkascope.explorer.render import Renderer
@@ -120,6 +121,12 @@ def test_a_table_scrolls_has_a_name_and_no_style_of_its_own() -> None:
 )
 def test_the_search_finds_pages_and_headings(query: str, address: str) -> None:
     assert address in [entry.address for entry in search(query)][:3]
+
+
+def test_every_other_file_of_docs_is_a_file_of_the_site() -> None:
+    others = {f"docs/{path.name}" for path in (ROOT / "docs").iterdir() if path.suffix != ".md"}
+    assert {name for name in ASSETS if name.startswith("docs/")} == others
+    assert others == {*PICTURES, *manual_downloads()}
 
 
 def test_the_server_has_its_pages_pictures_and_notebook(app: Starlette) -> None:

@@ -9,7 +9,7 @@ from tests.health.share_recorded import group_events, share_events
 from tests.support.incidents import check_locks_expired_when_they_did, logged_outcomes, told_outcomes
 
 GROUP = "processors"
-GROUPS = {"share": GROUP, "poison": "billing"}
+GROUPS = {"share": GROUP, "poison": "accounting"}
 
 
 @pytest.mark.parametrize("name", GROUPS)

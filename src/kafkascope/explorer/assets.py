@@ -7,6 +7,7 @@ from importlib.resources import files
 # Name at the root of the site to its media type.
 ASSETS = {
     "page.css": "text/css; charset=utf-8",
+    "manual.css": "text/css; charset=utf-8",
     "page.js": "text/javascript; charset=utf-8",
     "search.js": "text/javascript; charset=utf-8",
     "icon.svg": "image/svg+xml",
@@ -32,7 +33,7 @@ def asset(name: str) -> bytes:
 
         return manual_file(name).read_bytes()
     raw = files("kafkascope.explorer").joinpath("static", name).read_bytes()
-    return {"page.css": _smaller_style, "page.js": smaller_script}.get(name, bytes)(raw)
+    return {"page.css": _smaller_style, "manual.css": _smaller_style, "page.js": smaller_script}.get(name, bytes)(raw)
 
 
 def _smaller_style(style: bytes) -> bytes:

@@ -16,7 +16,9 @@ PAGES = (
     "batches.html",
     "records.html",
     "index.html",
-    "docs/README.html",
+    "decode.html?hex={hex}",
+    "lake/report.html",
+    "docs/index.html",
     "docs/findings.html",
 )
 # From other pages: a place is opened at once.
@@ -36,9 +38,12 @@ ADDRESSES = (
 )
 # A heading's margin.
 ROOM = 48
+# Links of pictures, too, which have no method for it.
+CLICK = """href => document.querySelector(`main a[href="${href}"]`)
+    .dispatchEvent(new MouseEvent("click", { bubbles: true, cancelable: true }))"""
 WHERE = """() => {
     const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
-    const header = [...document.querySelectorAll(".head, .top")].map((one) => one.getBoundingClientRect())
+    const header = [...document.querySelectorAll(".head, .top, body > nav")].map((one) => one.getBoundingClientRect())
         .filter((box) => box.height && box.top <= 0).map((box) => box.bottom);
     const end = document.documentElement.scrollHeight - innerHeight - scrollY;
     return [target.getBoundingClientRect().top - Math.max(0, ...header), end, scrollY];
@@ -74,14 +79,15 @@ def fragments(tab: Tab) -> list[str]:
 @pytest.mark.parametrize("path", PAGES)
 def test_links_of_a_page_into_itself_land_on_their_targets(tabs: Callable[..., Tab], path: str, width: int) -> None:
     tab = tabs(width=width)
-    tab.open(path)
-    tab.page.wait_for_selector(".perma", state="attached")
+    frame = tab.facts("message/HeartbeatRequest/4.json")["example"]["hex"]
+    tab.open(path.format(hex=2 * frame))
+    tab.page.wait_for_selector(".perma, .copy:not([hidden])", state="attached")
     listed = fragments(tab)
     assert len(listed) > 1
     wrong = []
     # All of a page's sections, and some of its fields from the first to the last.
     for fragment in listed[:12] + listed[12 :: max(1, len(listed) // 12)]:
-        tab.page.evaluate(f"document.querySelector('main a[href=\"{fragment}\"]').click()")
+        tab.page.evaluate(CLICK, fragment)
         wrong.append(misses(tab))
     assert [one for one in wrong if one] == []
 

@@ -12,6 +12,7 @@ from kafkascope.capture.frames.framing import Framer
 from kafkascope.capture.query.stats import Stats
 from kafkascope.capture.reader import Reading, read
 from kafkascope.capture.warm_up.recordings import recordings
+from kafkascope.columnar import batch_headers
 from kafkascope.columnar.compiling.interrupt import INTERRUPTED, OWN_PROCESS
 from kafkascope.columnar.kernel.entry import kernel
 from kafkascope.columnar.uuid_text import uuid_text
@@ -33,6 +34,7 @@ def load_all(half: str = PACKETS) -> None:
     if half == FRAMES:
         _split()
         kernel()
+        batch_headers.warm_up()
         uuid_text(np.zeros(16, np.uint8), 1)
     load_readers()
     for content in recordings():
@@ -42,6 +44,7 @@ def load_all(half: str = PACKETS) -> None:
             list(messages.add(batch))
         list(messages.finish())
         stats.apis.summaries()
+    batch_headers.warm_up()
     uuid_text(np.zeros(16, np.uint8), 1)
 
 

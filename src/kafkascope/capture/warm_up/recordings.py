@@ -30,7 +30,7 @@ def recordings() -> Iterator[bytes]:
     swapped[7:12] = reversed(swapped[7:12])
     begun_before = list(_conversation(40_003))[6:-2]
     ports_reused = [*_conversation(40_000, first=9_000_000)]
-    # A segment is lost, and what follows it is no Kafka up to the end.
+    # A segment is lost, and what follows it isn't Kafka up to the end.
     unreadable = [*list(_conversation(40_004))[:9], _segment(40_004, 0, 5_000, 1, _PUSH | _ACK, _DAMAGE)]
     unreadable += [_segment(40_004, side, 5_000 + len(_DAMAGE), 1, _RESET | _ACK, b"") for side in (0, 1)]
     # A request from the side that accepted the connection, and small pieces of no protocol that are delivered at once.

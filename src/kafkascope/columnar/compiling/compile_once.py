@@ -11,7 +11,7 @@ from kafkascope.limits import MAX_KERNEL_WAIT_SECONDS
 
 LOCK = "compiling.lock"
 _POLL_SECONDS = 0.05
-# A kernel's place in the lock file is a number of so many hex digits: any system can lock a byte up to there.
+# The last hex digits of a kernel's name are its place in the lock file: any system can lock a byte up to there.
 _DIGITS = 7
 
 _on_compile: Callable[[], None] | None = None

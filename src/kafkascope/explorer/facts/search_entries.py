@@ -15,7 +15,7 @@ from kafkascope.schema.record_places import RECORD_GROUPS
 from kafkascope.schema.releases import releases
 
 # Kinds in the order of equally good results.
-ENTRY_KINDS = ("api", "page", "error", "release", "kip", "manual", "message", "record", "name", "field")
+ENTRY_KINDS = ("api", "page", "error", "release", "kip", "message", "record", "manual", "name", "field")
 _PAGES = (
     ("Decode", "bytes in, fields out", "decode.html", ("decoder", "hex", "base64", "hexdump", "pcap")),
     ("Errors", "every error code", "errors.html", ("error codes",)),

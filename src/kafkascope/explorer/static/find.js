@@ -1,7 +1,7 @@
 "use strict";
 (() => {
   const { data } = window.kafkascope;
-  const order = ["api", "page", "error", "release", "kip", "manual", "message", "record", "name", "field"];
+  const order = ["api", "page", "error", "release", "kip", "message", "record", "manual", "name", "field"];
   const named = ["api", "page", "error", "message", "record"].map((kind) => order.indexOf(kind));
   const field = order.indexOf("field");
   const entries = [];

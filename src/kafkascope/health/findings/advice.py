@@ -31,7 +31,10 @@ class Brokers:
                 self._coordinators[row["group_id"]].add(row["coordinator"])
 
     def of_group(self, group: str) -> str:
-        coordinators = self._coordinators.get(group)
+        """Of groups with one name in several clusters none is guessed."""
+        coordinators = self._coordinators.get(group, set())
+        if len({self._cluster.get(address) for address in coordinators} - {None}) > 1:
+            return BROKER
         return min(coordinators) if coordinators else self.of_cluster(None)
 
     def of_cluster(self, cluster: str | None, without: Collection[str] = ()) -> str:

@@ -36,7 +36,7 @@ def _frequent_elections(episode: Episode, limits: Limits) -> SeverityAndSummary 
         return None
     summary = (
         f"The {of_cluster_quoted(episode.subject)} held {count(episode.number('elections'), 'election')} in "
-        f"{span(episode.length_ms)}: {words_with_counts(episode.named['causes'])}."
+        f"{span(episode.length_ms)}; cause: {words_with_counts(episode.named['causes'])}."
     )
     return "warning", summary
 

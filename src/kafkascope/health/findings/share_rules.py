@@ -160,7 +160,7 @@ def _moved(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     was = "was" if records == 1 else "were"
     summary = (
         f"{count(records, 'record')} of {_group(episode.subject)} {was} taken from the members that held "
-        f"{'it' if records == 1 else 'them'}: {words_with_counts(episode.named['reasons'])}."
+        f"{'it' if records == 1 else 'them'}; reason: {words_with_counts(episode.named['reasons'])}."
     )
     return "info", summary
 
@@ -218,7 +218,8 @@ RULES = (
         "Read the record: `kafka-console-consumer.sh --bootstrap-server BROKER --topic {topic} --partition {partition} "
         "--offset {offset} --max-messages 1`. Find out why members release it, and have the application reject what it "
         "can never process. The limit is share.delivery.count.limit of the group, group.share.delivery.count.limit (5) "
-        "of the broker.",
+        "of the broker. If the group has a dead-letter queue (errors.deadletterqueue.topic.name, Kafka 4.4), look for "
+        "a copy there: the recording doesn't show if it was written.",
         _poison_record,
     ),
     Rule(
@@ -231,7 +232,8 @@ RULES = (
             Threshold("records", 1, "records", "each is lost to this group"),
             Threshold("warning_records", 100, "records", "a bad record now and then is expected, a hundred are not"),
         ),
-        "See in the application's log why it rejects them, and whether the producer of the topic changed its format.",
+        "See in the application's log why it rejects them, and whether the producer of the topic changed its format. "
+        "If the group has a dead-letter queue (errors.deadletterqueue.topic.name, Kafka 4.4), look for a copy there.",
         _rejected,
     ),
     Rule(

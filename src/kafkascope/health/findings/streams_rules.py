@@ -31,7 +31,7 @@ def _unheld(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     still = " until the recording ended" if episode.number("open") and episode.subjects == 1 else ""
     up_to = "up to " if episode.subjects > 1 else ""
     summary = (
-        f"{_task(episode)} had no owner for {up_to}{span(longest)}{still}: "
+        f"{_task(episode)} had no owner for {up_to}{span(longest)}{still}; cause: "
         f"{words_with_counts(episode.named['causes'])}."
     )
     return ("critical" if longest >= limits["critical_ms"] else "warning"), summary
@@ -44,8 +44,8 @@ def _long_pause(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     cold = episode.number("cold")
     state = f", {cold:.0f} of them to members without a copy of the state" if cold else ""
     summary = (
-        f"{_task(episode)} stalled for up to {span(longest)} in {count(episode.number('moves'), 'move')}{state}: "
-        f"{words_with_counts(episode.named['causes'])}."
+        f"{_task(episode)} stalled for up to {span(longest)} in {count(episode.number('moves'), 'move')}{state}; "
+        f"cause: {words_with_counts(episode.named['causes'])}."
     )
     return ("critical" if longest >= limits["critical_ms"] else "warning"), summary
 

@@ -65,9 +65,12 @@ def broker(cluster: str | None, facts: Facts, without: Iterable[Node] = ()) -> s
 
 
 def broker_of(group: str, facts: Facts) -> str:
-    """The coordinator of a group; without one, any broker if all are in one cluster."""
+    """The coordinator of a group, else any broker where all are of one cluster. Of groups with one name in several
+    clusters none is guessed."""
     coordinators = facts.coordinators.get(group)
     if coordinators:
+        if len({facts.cluster_of.get(address) for address in coordinators} - {None}) > 1:
+            return "BROKER"
         return min(coordinators)
     return "BROKER" if facts.several_clusters else broker(None, facts)
 

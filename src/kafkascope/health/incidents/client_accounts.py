@@ -11,7 +11,7 @@ from kafkascope.health.incidents.facts import Facts
 from kafkascope.health.incidents.incident import Confidence, key_of
 from kafkascope.health.incidents.stories import Story
 
-_ALONE_DISPROOF = "Its exchanges, or the log of the broker or client, show something else."
+_ALONE_DISPROOF = "The exchanges that prove it, or the log of the broker or client, show another reason."
 
 
 def login_refused(story: Story, facts: Facts) -> Account:
@@ -35,7 +35,7 @@ def access_denied(story: Story, facts: Facts) -> Account:
         story,
         "access_denied",
         f"Client {listed(clients)} may not call {listed(apis)}: {_errors(errors)}.",
-        "No ACL allows what the client asks for. It doesn't pass by itself.",
+        "No ACL allows what the client asks for. It doesn't go away by itself.",
         "The ACLs allow it, and the broker's authorizer log shows another principal.",
         "List the ACLs: `kafka-acls.sh --bootstrap-server BROKER --list`. The error names the resource that lacks one.",
     )
@@ -63,7 +63,7 @@ def quota_exceeded(story: Story, _: Facts) -> Account:
         "quota_exceeded",
         f"Client {quoted(first.subject)} was throttled for {span(total)} in all by its quota.",
         "It produces, fetches or requests more than its quota allows, so brokers delay their responses.",
-        "No quota is set for the client or its user: then it's the broker's own request quota.",
+        "No quota is set for the client or its user: then the broker's default quota applies.",
         first.advice,
     )
 

@@ -61,12 +61,12 @@ def _one_leader_lost(election: Election, story: Story, facts: Facts) -> Account:
     elected = f"The other controllers elected {new}{epoch} {took} later. {_NO_CHANGES}"
     restart = next((at for at in facts.restarts.get(node, ()) if at >= election.at), None)
     describe = command("kafkascope describe quorum", broker(node.cluster, facts, [node]))
-    whole = f"Whether the quorum is whole again: {describe}."
+    whole = f"Check that the quorum is complete again: {describe}."
     back = ""
     if restart is not None:
         gone = span((restart - story.from_at) / 1000)
         back = (
-            f" It came back {gone} after its last sign of life and still acted as the leader: its process had "
+            f" It came back {gone} after its last sign of life and still considered itself the leader: its process had "
             "been restarted."
         )
     leader = f"Node {name}, leader of the {_quorum(node.cluster, facts)},"
@@ -131,7 +131,7 @@ def node_behind(story: Story, facts: Facts) -> Account:
             "replica",
             subject,
             f"Node {name} is known to the quorum and had not fetched from its leader for {span(unknown)}.",
-            "The leader knows the node but never got a fetch from it: it is down, or can't reach the leader.",
+            "The leader knows the node's id and has received no fetch from it: it is down, or can't reach the leader.",
             "likely",
             f"The log of node {name} shows that it fetches from that leader.",
             f"Start the node, or check that it reaches the leader: `controller.quorum.bootstrap.servers`, TLS and "
