@@ -47,7 +47,7 @@ print(sorted(loaded() - before))
 
 def test_after_the_warm_up_no_recording_needs_another_kernel() -> None:
     paths = [str(path) for name in ("capture.pcap.xz", "request-1.log.xz") for path in CAPTURES.glob(f"*/{name}")]
-    assert len(paths) == 8
+    assert len(paths) >= 8
     process = subprocess.run([sys.executable, "-c", LOADED, *paths], capture_output=True, text=True, check=True)
     assert process.stdout == "[]\n"
 
