@@ -229,6 +229,9 @@ MAX_KERNEL_FOLDERS = 8
 # A folder that no process has used for this long is deleted when the next one is created, as systemd-tmpfiles does for
 # /var/tmp.
 MAX_KERNEL_IDLE_DAYS = 30
+# How long a process waits for a kernel that another one compiles, before it compiles the same one itself: the largest
+# takes ten seconds alone. It matters only if the other one is stopped; a process that dies holds nothing.
+MAX_KERNEL_WAIT_SECONDS = 60
 
 # Folders below a path of `log`: a folder of brokers, of one broker's disks, a disk, a partition.
 MAX_LOG_FOLDERS_DEEP = 4

@@ -82,7 +82,7 @@ def test_the_folder_of_kernels_is_told_with_its_size(cli: Cli) -> None:
     assert kept is not None
     row = checks(cli)["kernels"]
     count, total = contents(kept)
-    assert row["ok"] and str(row["found"]).startswith(f"{count} compiled, {size(total)} in {kept}; that for columns ")
+    assert row["ok"] and str(row["found"]).startswith(f"{count} compiled, {size(total)} in {kept}")
 
 
 def test_kernels_that_cannot_be_kept_are_told(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,7 +101,9 @@ def test_kernels_that_cannot_be_kept_are_told(cli: Cli, tmp_path: Path, monkeypa
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "new"))
     row = checks(cli)["kernels"]
     assert row["ok"] and str(row["found"]).startswith("0 compiled, 0 B in ")
-    assert str(row["found"]).endswith("those for captures are compiled by the first `read`")
+    assert str(row["found"]).endswith(
+        "; others are compiled when they are first needed, or all by `kafkascope warm-up`"
+    )
 
 
 def test_spark_starts_and_a_worker_answers_when_asked() -> None:

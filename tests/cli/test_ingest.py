@@ -118,6 +118,7 @@ def test_a_jvm_that_dies_while_its_session_stops_is_left_without_a_warning() -> 
         ),
         ([SHARE, "--lake", "new", "--threshold", "share.x=1"], 2, "unknown threshold share.x"),
         ([SHARE, "--lake", "new", "--no-marts", "--threshold", "client_throttled.ms=1"], 2, "--no-marts makes none"),
+        ([SHARE, "--lake", "new", "--vacuum-after", "soon"], 2, "--vacuum-after: 'soon' "),
         ([SHARE, "--lake", "new", "--marts-every", "9"], 2, "--marts-every needs --follow"),
         ([".", "--lake", "new", "--follow", "--no-marts", "--marts-every", "9"], 2, "doesn't work with --no-marts"),
         ([SHARE, "--lake", "new", "--follow"], 2, "is a file; give --follow the folder"),

@@ -21,7 +21,7 @@ GROUPS = {
     "Live clusters": "call groups describe check consume observe probe".split(),
     "In a browser": "serve site".split(),
     "For other programs": "catalog vectors".split(),
-    "This machine": "doctor completion".split(),
+    "This machine": "doctor warm-up completion".split(),
 }
 COMMANDS = [command for group in GROUPS.values() for command in group]
 FIRST_COMMANDS = {
@@ -45,7 +45,7 @@ class Commands(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module = f"reference.{cmd_name}" if cmd_name in REFERENCE else cmd_name
-        command = import_module(f"kafkascope.cli.commands.{module}").run
+        command = import_module(f"kafkascope.cli.commands.{module.replace('-', '_')}").run
         return command if isinstance(command, click.Command) else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -5,6 +5,10 @@ import click
 from kafkascope.cli.arguments import json_option
 from kafkascope.cli.spark.options import cores_option, need_spark
 from kafkascope.cli.thresholds import parse_thresholds, threshold_option
+from kafkascope.cli.units import parse_duration
+
+# In microseconds.
+_HOUR = 3_600_000_000
 
 
 @click.command
@@ -28,6 +32,14 @@ from kafkascope.cli.thresholds import parse_thresholds, threshold_option
     type=click.FloatRange(0),
     help="With --follow, build marts at most this often.",
 )
+@click.option(
+    "--vacuum-after",
+    "vacuum",
+    metavar="TIME",
+    default="24h",
+    show_default=True,
+    help="Delete files that left the tables so long ago; `never` keeps them until `lake vacuum`.",
+)
 @cores_option
 @json_option
 def run(
@@ -41,6 +53,7 @@ def run(
     ports: tuple[int, ...],
     follow: bool,
     every: float | None,
+    vacuum: str,
     cores: int | None,
     as_json: bool,
 ) -> int:
@@ -61,13 +74,15 @@ def run(
         raise UsageError("--threshold changes findings, and --no-marts makes none; leave one out")
     if every is not None and (no_marts or not follow):
         raise UsageError("--marts-every needs --follow, and doesn't work with --no-marts")
+    hours = None if vacuum == "never" else parse_duration(vacuum, "--vacuum-after") / _HOUR
     need_spark("ingest")
     from kafkascope.cli.spark.ingest_run import Command
     from kafkascope.pipeline.ingestion.ingest import Options
     from kafkascope.pipeline.mart_rebuilder import EVERY_SECONDS
 
     options = Options(
-        contents=keep_payloads, pseudonymise=pseudonymise, plan=plan, kafka_ports=ports, tasks=cores
+        contents=keep_payloads, pseudonymise=pseudonymise, plan=plan, kafka_ports=ports, tasks=cores,
+        vacuum_hours=hours,
     )  # fmt: skip
     every = EVERY_SECONDS if every is None else every
     command = Command(uris, where, options, None if no_marts else limits, as_json=as_json, every=every)

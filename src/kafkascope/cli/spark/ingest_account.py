@@ -14,6 +14,7 @@ from kafkascope.formatting import count, join_names, number, size
 from kafkascope.times import iso, moment_of
 
 if TYPE_CHECKING:
+    from kafkascope.lake.upkeep.tidy import Tidied
     from kafkascope.pipeline.ingestion.ingest import Ingested
 
 # Most files of each kind to name; a folder may have thousands.
@@ -39,6 +40,8 @@ def account_lines(
             lines.append(f"not read: {number(len(done.bad) - _MOST_NAMED)} more; --json names them all")
     if done.new:
         lines.append(f"{where} has {count(sum(done.rows.values()), 'row')} more in {count(len(done.rows), 'table')}")
+    if done.tidied is not None and done.tidied.deleted_files:
+        lines.append(f"{_deleted(done.tidied)} deleted, which no table needs any more")
     if severities is not None:
         lines.append(f"marts: {findings_text(severities)}")
     if seconds and (done.new or marts is not None):
@@ -48,6 +51,10 @@ def account_lines(
     elif done.new and not following:
         lines.append(f"next: kafkascope marts {shlex.quote(where)}")
     return lines
+
+
+def _deleted(tidied: "Tidied") -> str:
+    return f"{count(tidied.deleted_files, 'file')} of {size(tidied.deleted_bytes)}"
 
 
 def findings_text(severities: Mapping[str, int]) -> str:
@@ -155,6 +162,8 @@ def account_json(
             for name, (connections, length) in done.protocols.items()
         },
         "rows": done.rows,
+        "deleted_files": done.tidied.deleted_files if done.tidied else 0,
+        "deleted_bytes": done.tidied.deleted_bytes if done.tidied else 0,
         "marts": marts,
         "findings": severities,
         "seconds": {step: round(duration, 3) for step, duration in seconds.items()},

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from kafkascope.cli.spark.ingest_account import account_json, account_lines, findings_text, print_lines
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from kafkascope.pipeline.ingestion.ingest import Ingested, Options
 
 _BAD_INPUT = 3
-READING, BUILDING = "reading", "building the marts"
+COMPILING, READING, BUILDING = "compiling kernels, once", "reading", "building the marts"
 
 
 class Command:
@@ -40,6 +41,7 @@ class Command:
             raise InputError(str(inputs[0].error))
         lake = lake_to_write(self._where)
         landed = False
+        self._compile()
         try:
             with spark_session(self._options.tasks, self._progress) as spark:
                 done = self._read(spark, lake)
@@ -70,6 +72,7 @@ class Command:
         if not os.path.isdir(place.path):
             raise UsageError(f"{place.uri}: is a file; give --follow the folder that receives the files")
         lake = lake_to_write(self._where)
+        self._compile()
         with spark_session(self._options.tasks, self._progress) as spark:
             note(f"following {self._uris[0]} until Ctrl-C; a file is read once it is complete")
 
@@ -108,6 +111,15 @@ class Command:
             print_json({"lake": lake.uri, "marts": rows, "findings": severities(lake), "seconds": seconds})
         else:
             print_lines([f"marts: {findings_text(severities(lake))}", f"took {timings(self._progress.seconds)}"])
+
+    def _compile(self) -> None:
+        """Before the workers, which would wait for each other's kernels."""
+        from kafkascope.capture.warm_up.run import is_warm, warm_up
+
+        if not is_warm():
+            # Where they can't be kept the workers compile them.
+            with self._progress.step(COMPILING), suppress(InputError):
+                warm_up()
 
     def _read(self, spark: Any, lake: "Lake") -> "Ingested":
         from kafkascope.lake.place import readable

@@ -85,6 +85,8 @@ class ProgressLine:
 
 def progress_text(state: "IngestProgress", seconds: float) -> str:
     share = _share(state)
+    if state.compiling and not state.read_bytes:
+        return f"compiling kernels, once per machine, {seconds:.0f} s"
     whole = f"{share:.0%} of {size(state.total_bytes)} in {count(state.files, 'file')}"
     if not state.read_bytes:
         return f"{whole}, {seconds:.0f} s"
@@ -96,6 +98,8 @@ def progress_text(state: "IngestProgress", seconds: float) -> str:
 def bar_line(state: "IngestProgress", seconds: float, room: int) -> str:
     """In a narrow window the bar gets shorter."""
     text = progress_text(state, seconds)
+    if state.compiling and not state.read_bytes:
+        return text
     letters = min(BAR_LETTERS, room - len(text) - 3)
     if letters < 4:
         return text
