@@ -15,6 +15,7 @@ from bench.columns import lines as column_lines
 from bench.explorer import lines as explorer_lines
 from bench.floor import copy_bytes, make_objects
 from bench.kio_peer import peer
+from bench.logs import lines as log_lines
 from bench.messages import Case, cases
 from bench.pipeline import lines as pipeline_lines
 from bench.share_consumer import lines as share_lines
@@ -31,7 +32,7 @@ HEAD = (
 )
 
 
-_SECTIONS = ("codec", "columns", "captures", "pipeline", "share", "explorer", "start")
+_SECTIONS = ("codec", "columns", "captures", "logs", "pipeline", "share", "explorer", "start")
 
 
 def main() -> None:
@@ -55,6 +56,10 @@ def main() -> None:
     if "captures" in chosen:
         print("\ncaptures")
         for line in capture_lines(whole=options.whole):
+            print(line, flush=True)
+    if "logs" in chosen:
+        print("\nlogs")
+        for line in log_lines():
             print(line, flush=True)
     if "pipeline" in chosen:
         print("\npipeline")

@@ -43,7 +43,7 @@ def test_older_pipe_behind_a_newer_file_is_named(
 ) -> None:
     newer, older = parts(tmp_path, *bounds)
     done = cli("read", "--json", newer, "-", stdin=Path(older).read_bytes())
-    notice = f"standard input is older than {newer} in front of it: of one recording, give the oldest file first"
+    notice = f"standard input is older than {newer} before it: give the files of a recording oldest first"
     assert (notice in done.err) == misplaced
 
 
@@ -65,7 +65,7 @@ def test_files_of_a_glob_are_put_in_their_own_order(packed: bool, tmp_path: Path
     done = cli("read", "--json", *names)
     assert rows(done) == expected
     assert done.code == 3 and "is older than" not in done.err
-    assert "trace.pcap11.txt is no recording" in done.err
+    assert "trace.pcap11.txt isn't a recording" in done.err
 
 
 def rows(done: Answer) -> list[dict[str, Any]]:

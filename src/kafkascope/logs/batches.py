@@ -68,13 +68,18 @@ class Batch:
 
 
 def read_batches(
-    window: Window, start: int = 0, end: int | None = None, *, last: bool = False, unpack_sets: bool = False
+    window: Window,
+    start: int = 0,
+    end: int | None = None,
+    *,
+    last: bool = False,
+    unpack_sets: bool = False,
+    previous: int = -1,
 ) -> Iterator[Batch | Damage]:
     """From `start`, which is the start of a batch, up to the first batch at or after `end`. `last` says that the file
     may still be written: what is cut at its end is unfinished, no damage. `unpack_sets` unpacks compressed messages of
     magic 0 and 1, whose headers tell only their last offset."""
     position = start
-    previous = -1
     while position < window.size and (end is None or position < end):
         item = _read_one(window, position, previous, unpack_sets)
         if isinstance(item, Batch):

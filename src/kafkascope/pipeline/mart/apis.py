@@ -1,5 +1,5 @@
-"""Computes the marts of latency, errors, throttling and client versions from exchanges: one DataFrame of all, which one
-job writes."""
+"""Computes the marts of latency, errors, throttling and client versions from exchanges: one DataFrame, which one job
+writes."""
 
 from typing import TYPE_CHECKING
 
@@ -16,13 +16,13 @@ TABLES = {
     " broker_address client_software request_bytes response_bytes error_code error throttle_ms status",
 }
 
-# Exact percentiles keep every value of a group; these are within one part in a thousand of the rank.
+# Exact percentiles keep every value of a group; these are within a thousandth of the rank.
 _ACCURACY = 1000
 
 
 def _exchange_with(aggregate: str, value: str, condition: str = "true") -> str:
-    """The exchange with the largest or smallest value; of several the one whose id comes last or first, so that it is
-    the same however the rows lie."""
+    """The exchange with the largest or smallest value; ties go to the last or first id, so that the order of rows
+    doesn't matter."""
     return f"{aggregate}_by(exchange_id, IF({condition}, struct({value}, exchange_id), NULL))"
 
 
@@ -104,7 +104,7 @@ def _served_versions() -> pa.Table:
         request = message(f"{api}Request")
         for version in request.all_versions():
             spans = request.releases_of(version)
-            # The last span without an end is still served by the newest release.
+            # If the last span has no end, the newest release still serves it.
             rows.append((key, version, spans[0].first, spans[-1].last, spans[-1].last is None))
     names = ("api_key", "api_version", "first_release", "last_release", "in_newest")
     return pa.table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))

@@ -25,7 +25,7 @@ TABLES = {
     "exchanges": "capture_uri broker_address request_at response_at",
 }
 
-# Newer messages carry a topic's id alone. Ids never change their topic.
+# Newer messages have only a topic's id. An id never changes its topic.
 _TOPIC_QUERIES = (
     "SELECT inline(transform(topics, t -> struct(t.topic_id, t.name))) FROM {metadata_response}",
     "SELECT inline(transform(topics, t -> struct(t.topic_id, t.name))) FROM {create_topics_response}",
@@ -83,7 +83,8 @@ _STATEMENTS = (
         )
         for statement in _BROKER_QUERIES
     ),
-    # All that was observed is one: an observer sees what it asked itself, and no silence of others.
+    # All observations count as one recording: an observer sees its own requests, and can't prove that others are
+    # silent.
     select(
         _COLUMNS,
         "FROM (SELECT broker_address, request_at, response_at,"
@@ -98,7 +99,7 @@ _STATEMENTS = (
 
 @dataclass(frozen=True, slots=True)
 class NamedBroker:
-    """A broker as responses of the address `by` name it; times in microseconds, first and last."""
+    """A broker as responses from the address `by` name it; first and last time in microseconds."""
 
     by: str
     cluster_id: str | None
@@ -112,7 +113,7 @@ class NamedBroker:
 
 @dataclass(slots=True)
 class RecordedCalls:
-    """What was recorded at one address; no times where a log has none."""
+    """What was recorded at one address; without times if a log has none."""
 
     calls: int = 0
     low: int | None = None
@@ -126,7 +127,7 @@ class RecordedCalls:
 
 @dataclass(slots=True)
 class LakeFacts:
-    """`recorded` are the times of an address in microseconds, first and last, apart and in order."""
+    """`recorded` are the first and last times of separate spans by address, in microseconds and in order."""
 
     topics: dict[str, str] = field(default_factory=dict)
     clusters: dict[str, str] = field(default_factory=dict)
@@ -135,7 +136,7 @@ class LakeFacts:
     calls_by_address: dict[str, RecordedCalls] = field(default_factory=dict)
 
 
-# A rotated recording goes on in the next file where that begins no later.
+# A rotated recording continues in the next file if that begins no later than this.
 _APART_US = 10_000_000
 
 
@@ -153,7 +154,7 @@ def collect_facts(spark: "SparkSession", tables: TablesByName, absent: Collectio
             facts.named_brokers.append(NamedBroker(row.key, *identity, row.low, row.high))
         else:
             facts.calls_by_address.setdefault(row.key, RecordedCalls()).add(row.calls, row.low, row.high)
-            # A recording has no hole within one file.
+            # There is no hole within one file.
             if row.low is not None and row.value != _OBSERVED:
                 spans_by_address.setdefault(row.key, []).append((row.low, row.high))
     facts.recorded = {address: _joined(sorted(spans)) for address, spans in spans_by_address.items()}

@@ -29,7 +29,7 @@ from kafkascope.pipeline.mart.silence import with_seen
 
 # Rows of a mart that are written together.
 _PORTION_ROWS = 20_000
-# More than come and go with some events and some rows.
+# More objects than some events and rows allocate.
 _GC_OBJECTS = 200_000
 _LAST_ORDER = 99
 _GROUP_KINDS = frozenset(("heartbeat", "described", "offsets"))
@@ -41,7 +41,7 @@ _Row = tuple[Any, ...]
 
 
 def share_rows(group_id: str, rows: Iterable[_Row], facts: LakeFacts) -> _MartRows:
-    """Of one group. What describes it is kept apart from what the ledger walks."""
+    """The marts of one share group. Its descriptions are kept apart from the events that the ledger walks."""
     group: list[ShareGroupEvent] = []
     brokers: set[str | None] = set()
 
@@ -67,7 +67,7 @@ def share_rows(group_id: str, rows: Iterable[_Row], facts: LakeFacts) -> _MartRo
 
 
 def streams_rows(group_id: str, rows: Iterable[_Row], facts: LakeFacts) -> _MartRows:
-    """Of one group."""
+    """The marts of one streams group."""
 
     def seen(at: int, broker: str) -> _Row:
         return group_id, broker, StreamsEvent("seen", at, _LAST_ORDER, group_id)
@@ -89,7 +89,7 @@ def streams_rows(group_id: str, rows: Iterable[_Row], facts: LakeFacts) -> _Mart
 
 
 def quorum_rows(_: str, rows: Iterable[_Row], facts: LakeFacts) -> _MartRows:
-    """Of one cluster."""
+    """The marts of one cluster."""
 
     def seen(at: int, broker: str) -> QuorumEvent:
         return QuorumEvent("seen", at, _LAST_ORDER, broker=broker)
@@ -103,7 +103,7 @@ def quorum_rows(_: str, rows: Iterable[_Row], facts: LakeFacts) -> _MartRows:
 
 
 def _share_events(batch: pa.RecordBatch, facts: LakeFacts) -> Iterator[tuple[Columns, list[Any]]]:
-    """A topic that has an id alone gets its name."""
+    """Adds the name of a topic that has only an id."""
     for columns in events_of(batch):
         columns["topic"] = [
             facts.topics.get(topic_id) if topic is None else topic
@@ -127,12 +127,12 @@ def _reader_of(kind: Any) -> "_EventReader":
 
 
 def _events(kind: Any, columns: Columns) -> list[Any]:
-    """Nulls of a column that has a default are that default."""
+    """Nulls in a column with a default become the default."""
     field_values = []
     for name in kind._fields:
         default, values = kind._field_defaults.get(name), columns[name]
         field_values.append(values if default is None else [default if value is None else value for value in values])
-    # As `_make` does it, without a call in Python for each of millions.
+    # The same as `_make`, without a Python call for each of millions.
     return list(map(tuple.__new__, repeat(kind), zip(*field_values, strict=True)))
 
 
@@ -148,8 +148,8 @@ _EVENT_READERS: dict[Any, _EventReader] = {
 def writer(
     lake: Lake, prefix: str, walk: _Walk, keys: Sequence[str], facts: LakeFacts
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """A function for `mapInArrow`: it gives the new files as JSON. `keys` are the columns that tell one walk from the
-    next; the first is its name."""
+    """A function for `mapInArrow` that returns the new files as JSON. `keys` are the columns that separate one walk
+    from the next; the first is its name."""
 
     def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[_Row]:
         for batch in batches:
@@ -179,7 +179,7 @@ def writer(
 
 @contextmanager
 def _rare_gc() -> Iterator[None]:
-    """Events and rows are many and hold no circles: looking for these every 700 objects is a third of a walk."""
+    """Events and rows are many and have no cycles: searching for cycles every 700 objects takes a third of a walk."""
     before = gc.get_threshold()
     gc.set_threshold(_GC_OBJECTS, *before[1:])
     try:
@@ -189,7 +189,7 @@ def _rare_gc() -> Iterator[None]:
 
 
 def _table(name: str, portion: list[tuple[Any, Any]]) -> pa.Table:
-    """`portion` are keys of walks and what they gave."""
+    """`portion` has keys of walks and their rows."""
     schema = MARTS[name].schema
     names = [field.name for field in schema if field != CLUSTER_ID]
     keys, rows = zip(*portion, strict=True)

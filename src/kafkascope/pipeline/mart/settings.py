@@ -1,5 +1,5 @@
-"""Tunes a Spark session for little data while a block runs: then planning and compiling cost more than the work, and
-Spark's defaults are for much."""
+"""Tunes a Spark session for little data while a block runs: planning and compiling would cost more than the work, and
+Spark's defaults are for large data."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# Below this, everything is read in a few tasks of a second or so.
+# Below this size, everything is read in a few tasks of about a second.
 _SMALL_BYTES = 64 << 20
 _SMALL_SETTINGS = {
     "spark.sql.adaptive.enabled": "false",
@@ -21,7 +21,7 @@ _SMALL_PARTITIONS = 2
 
 @contextmanager
 def tuned_for(spark: "SparkSession", size: int) -> Iterator[None]:
-    """`size` is that of what is read. The session is as it was afterwards."""
+    """`size` is the number of bytes to read. The session's settings are restored afterwards."""
     if size >= _SMALL_BYTES:
         yield
         return

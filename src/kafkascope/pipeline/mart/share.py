@@ -1,9 +1,9 @@
-"""Extracts the events of share groups from their messages, as `health.share` wants them; Spark joins and sorts, the
+"""Extracts the events of share groups from their messages, in the form of `health.share`; Spark joins and sorts, the
 ledger walks them in order.
 
-What one message acknowledged, or acquired, is one row with all of it inside: there are a hundred times as many ranges
-as messages, and the columns that they share would be sorted and sent with each. `share_ranges` takes them apart where
-the ledger is."""
+What one message acknowledged, or acquired, is one row with all its ranges nested: there are a hundred times as many
+ranges as messages, and the columns that they share would be sorted and sent with each. `share_ranges` splits them next
+to the ledger."""
 
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING
@@ -29,7 +29,7 @@ _REQUEST_PATHS = (
     f" {_BATCHES}.first_offset {_BATCHES}.last_offset {_BATCHES}.acknowledge_types"
 )
 _RECORDS = "responses.partitions.acquired_records"
-# The tables that the events come from, and what they need of each.
+# The tables that the events come from, and the columns needed of each.
 TABLES = {
     "share_fetch_request": f"{_REQUEST_PATHS} forgotten_topics_data",
     "share_fetch_response": "error_code acquisition_lock_timeout_ms responses.topic_id"
@@ -62,7 +62,7 @@ EVENT_COLUMNS = columns_of(
     "answered_us bigint, start_offset bigint, member_epoch int, group_epoch int, assignment_epoch int, state string,"
     "members int, assigned int, lag bigint"
 )
-# Ranges by partition: the acknowledgements of a request, and what an answer acquired.
+# Ranges by partition: the acknowledgements of a request, and what a response acquired.
 EVENT_COLUMNS["acknowledged"] = (
     "array<struct<topic_id string, partition int, error_code int, ranges array<struct<"
     "first_offset bigint, last_offset bigint, acknowledge_types array<tinyint>>>>>"
@@ -72,7 +72,7 @@ EVENT_COLUMNS["acquired"] = (
     "first_offset bigint, last_offset bigint, delivery_count smallint>>>>"
 )
 
-# Within one microsecond: what a request acknowledges comes before what its session does, and answers come last.
+# Within one microsecond: a request's acknowledgements come before its session event, and responses come last.
 _ACKNOWLEDGED, _SESSION, _FORGOTTEN, _WRITTEN, _ALTERED, _ERROR, _ACQUIRED, _GROUP, _DISCONNECTED = map(str, range(9))
 # The broker has evicted the session.
 _SHARE_SESSION_NOT_FOUND = 122
@@ -93,7 +93,7 @@ def _event(kind: str, at: str, order: str, **values: str) -> str:
 
 
 def _acknowledged() -> str:
-    """`refused` are the partitions whose acknowledgements were."""
+    """`refused` are the partitions whose acknowledgements were refused."""
     of_partition = (
         "coalesce(get(filter(refused, x -> x.topic_id = t.topic_id AND x.partition = p.partition_index), 0).code, 0)"
     )
@@ -115,7 +115,7 @@ def _acknowledged() -> str:
 
 
 def _exchange(request: str, response: str, refused: str, *events: str) -> str:
-    """All facts of a request and its response. `refused` is the error of a partition's acknowledgements."""
+    """All events of a request and its response. `refused` is the error of a partition's acknowledgements."""
     session = _event(
         "session",
         _REQUEST_AT,
@@ -196,7 +196,7 @@ LATERAL VIEW OUTER inline(transform(p.state_batches, x -> struct(x AS b))) AS b
     " x -> x.topic_id = t.topic_id AND x.partition = p.partition), 0).code",
 )
 
-# Some of what a request asks for may be refused: the answer says what was done.
+# Part of a request may be refused: the response has what was done.
 _ALTERED_SQL = select(
     EVENT_COLUMNS,
     """
@@ -223,7 +223,7 @@ _ALTERED_VALUES = {
     "broker": "r.broker_address",
     "client_id": "r.client_id",
 }
-# Of a whole topic: every partition that a group has records of.
+# For a whole topic: every partition that a group has records of.
 _PLACES = """(
 SELECT DISTINCT a.group_id, t.topic_id, p.partition_index AS partition
 FROM {share_fetch_request} a JOIN {share_fetch_response} b USING (exchange_id)
@@ -244,7 +244,7 @@ WHERE r.t.error_code = 0
     **_PLACE_OF_TOPIC,
 )
 
-# Records that were deleted are gone for every group that reads the topic.
+# Deleted records are gone for every group that reads the topic.
 _DELETED_SQL = select(
     EVENT_COLUMNS,
     """
@@ -261,7 +261,7 @@ WHERE p.error_code = 0
     start_offset="p.low_watermark",
 )
 
-# The id is in the answer since version 6.
+# The response has the id since version 6.
 _TOPICS_DELETED_SQL = select(
     EVENT_COLUMNS,
     f"""
@@ -357,12 +357,12 @@ def share_events(
     absent: Collection[str],
     clusters: Callable[[], Mapping[str, str]] = dict,
 ) -> "DataFrame | None":
-    """`tables` are those of TABLES, `absent` those without a row, `clusters` the ids of addresses. The rows of a group
-    of one cluster lie together, in time order; what lies inside a row is in no order."""
+    """`tables` are those of TABLES, `absent` those without rows, `clusters` the ids of addresses. The rows of a group
+    of one cluster are adjacent, in time order; ranges within a row have no order."""
     events = union(spark, _STATEMENTS, tables, absent)
     if events is None:
         return None
-    # An event of a log without a time has no place among them.
+    # An event of a log without a time can't be ordered.
     usable = events.where("group_id IS NOT NULL AND at_us IS NOT NULL")
     return (
         by_cluster(usable, clusters())

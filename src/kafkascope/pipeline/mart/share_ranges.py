@@ -1,5 +1,5 @@
-"""Splits the ranges that a message acknowledged or acquired into one event each, in the order that the ledger wants, in
-numpy and a portion at a time."""
+"""Splits the ranges that a message acknowledged or acquired into one event each, in the order that the ledger needs,
+with numpy and one portion at a time."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-# Events that are there at once, as far as a message does not have more.
+# Events in memory at once, unless a single message has more.
 _EVENTS = 50_000
 _NESTED = ("acknowledged", "acquired")
 _EVENT_COLUMNS = ("topic_id", "partition", "first_offset", "last_offset", "value", "delivery_count", "error_code")
@@ -22,7 +22,7 @@ _Objects = npt.NDArray[np.object_]
 
 
 def events_of(batch: pa.RecordBatch) -> Iterator[Columns]:
-    """All columns but those of ranges, as Python values."""
+    """All columns except the ranges, as Python values."""
     acknowledged = _range_counts(batch.column("acknowledged"), "acknowledge_types")
     weights = 1 + acknowledged + _range_counts(batch.column("acquired"))
     ends = np.cumsum(weights)
@@ -35,7 +35,7 @@ def events_of(batch: pa.RecordBatch) -> Iterator[Columns]:
 
 
 def _range_counts(rows: pa.Array, deeper: str | None = None) -> _Ints:
-    """How many ranges a row has; of acknowledgements at the most, if each is of another type."""
+    """How many ranges a row has; for acknowledgements an upper bound, reached if each is of a different type."""
     places, of_row = _flat(rows)
     ranges, of_place = _flat(_fields(places)["ranges"])
     of_range = of_row[of_place]
@@ -46,7 +46,7 @@ def _range_counts(rows: pa.Array, deeper: str | None = None) -> _Ints:
 
 @dataclass(slots=True)
 class _Ranges:
-    """What differs between the events of a row: `rows` are those that each comes from."""
+    """The columns that differ between the events of a row: `rows` is the row that each comes from."""
 
     rows: _Ints
     values: Mapping[str, _Objects]
@@ -70,13 +70,13 @@ def _events(rows: pa.RecordBatch) -> Columns:
 
 
 def _joined(parts: list[_Ranges], name: str) -> _Objects:
-    """Null where a kind of event does not have it."""
+    """Null if a kind of event lacks the column."""
     return np.concatenate([part.values.get(name, np.full(len(part.rows), None)) for part in parts])
 
 
 def _order(columns: Mapping[str, _Objects], of_row: _Ints, values: Mapping[str, _Objects]) -> _Ints:
-    """Rows are in order already, and those of one exchange, seen twice, count as one. Within it: by partition, then
-    offset; nulls first, as Spark has them."""
+    """Rows are in order already, and those of one exchange, recorded twice, count as one. Within it, orders by
+    partition, then offset; nulls first, as in Spark."""
     keys = list(zip(*(columns[name] for name in ("group_id", "at_us", "order", "exchange_id")), strict=True))
     number = np.cumsum([False, *(key != previous for previous, key in pairwise(keys))])
     topics = {topic: rank for rank, topic in enumerate(sorted({*values["topic_id"]} - {None}))}
@@ -92,7 +92,7 @@ def _ints(values: _Objects) -> _Ints:
 
 
 def _acknowledged(rows: pa.Array) -> _Ranges:
-    """Runs of one type: one entry covers the whole range, else there is one an offset (protocol note 46)."""
+    """Runs of one type: one entry covers the whole range, otherwise there is one per offset (protocol note 46)."""
     places, of_row = _flat(rows)
     place = _fields(places)
     ranges, of_place = _flat(place["ranges"])
@@ -104,7 +104,7 @@ def _acknowledged(rows: pa.Array) -> _Ranges:
     begins[1:] = (kinds[1:] != kinds[:-1]) | (of_range[1:] != of_range[:-1])
     start = np.flatnonzero(begins)
     of_run = of_range[start]
-    # The place of each type in its own range.
+    # The index of each type in its own range.
     lengths = np.bincount(of_range, minlength=len(ranges))
     offset = np.arange(len(kinds)) - (np.cumsum(lengths) - lengths)[of_range]
     run_first = first[of_run] + offset[start]
@@ -135,13 +135,13 @@ def _acquired(rows: pa.Array) -> _Ranges:
 
 
 def _flat(lists: pa.ListArray) -> tuple[Any, _Ints]:
-    """What they hold, and which of them each comes from."""
+    """The values of the lists, and the list that each comes from."""
     lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy()
     return lists.flatten(), np.repeat(np.arange(len(lists)), lengths)
 
 
 def _fields(structs: pa.StructArray) -> dict[str, pa.Array]:
-    # `flatten` minds where a slice begins, which `field` does not.
+    # `flatten` respects the offset of a slice, which `field` doesn't.
     return {field.name: column for field, column in zip(structs.type, structs.flatten(), strict=True)}
 
 
