@@ -4,7 +4,7 @@ leaders move: every record is accepted once, or accounted for."""
 import asyncio
 import os
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
@@ -28,10 +28,14 @@ class Log:
     def __init__(self) -> None:
         self.accepted: Counter[Place] = Counter()
         self.unknown: set[Place] = set()
+        # What happened to each record, to explain one that is missing.
+        self.history: dict[Place, list[str]] = defaultdict(list)
+        self.gaps = 0
 
     def refused(self, part: Refused) -> None:
         for offset in range(part.first_offset, part.last_offset + 1):
             place = part.partition, offset
+            self.history[place].append(f"{part.type} refused: {part.reason}")
             if part.type == "accept":
                 self.accepted[place] -= 1
                 if part.unknown:
@@ -44,7 +48,9 @@ async def consume(bootstrap: str, topic: str, group: str, log: Log, done: asynci
     ) as consumer:
         while not done.is_set():
             batch = await consumer.take(0.5)
+            log.gaps = consumer.metrics.gaps
             for record in batch or ():
+                log.history[record.partition, record.offset].append(f"delivery {record.delivery_count}")
                 if record.offset % 11 == 0 and record.delivery_count == 1:
                     record.release()
                 else:
@@ -68,6 +74,8 @@ async def produce_all(on: Stage, topic: str, until: float, produced: list[int]) 
 @pytest.mark.soak
 @pytest.mark.heavy
 def test_every_record_is_accepted_once_or_accounted_for(tmp_path: Path) -> None:
+    wanted = {(partition, offset) for partition in range(PARTITIONS) for offset in range(COUNT // PARTITIONS)}
+
     async def run(lab: Cluster) -> tuple[Counter[Place], set[Place]]:
         async with stage(lab.bootstrap) as on:
             topic = group = "soak"
@@ -111,6 +119,7 @@ def test_every_record_is_accepted_once_or_accounted_for(tmp_path: Path) -> None:
                     member.process.stop()
             accepted = sum((log.accepted for log in logs), Counter[Place]())
             unknown = set().union(*(log.unknown for log in logs))
+            assert [log.gaps for log in logs] == [0, 0, 0], "these topics have none"
             for member in members:
                 for event in member.events():
                     if event["event"] == "committed":
@@ -121,11 +130,13 @@ def test_every_record_is_accepted_once_or_accounted_for(tmp_path: Path) -> None:
                             unknown |= places
                     elif event["event"] == "acknowledged" and member is members[1]:
                         unknown.add((event["partition"], event["offset"]))
+            missing = wanted - (+accepted).keys() - unknown
+            for place in sorted(missing)[:3]:
+                print(place, *(log.history.get(place) for log in logs))
             return +accepted, unknown
 
     with Cluster(3) as lab:
         accepted, unknown = asyncio.run(run(lab))
-    wanted = {(partition, offset) for partition in range(PARTITIONS) for offset in range(COUNT // PARTITIONS)}
     doubled = {place: times for place, times in accepted.items() if times > 1}
     assert doubled == {}
     assert wanted - accepted.keys() - unknown == set()

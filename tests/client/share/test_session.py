@@ -133,7 +133,18 @@ def test_a_failed_state_write_is_tried_again_until_the_lock_ends() -> None:
     assert session.request(1.05, None, flush=True) is None, "it waits before it tries again"
     assert session.request(2.0, None, flush=True) is not None
     late = session.received(response(row(0, errorCode=15)), 31.0)
-    assert [result.code for result in late.results] == [15]
+    assert [(result.code, result.unknown) for result in late.results] == [(15, True)]
+
+
+def test_a_refusal_after_a_failed_state_write_leaves_open_what_counted() -> None:
+    """The first try may be stored: then another leader finds the records accepted."""
+    session = opened((0, 9, 1))
+    session.holdings[ZERO].acknowledge(0, 9, Acknowledge.ACCEPT)
+    session.request(1.0, None, flush=True)
+    session.received(response(row(0, errorCode=15)), 1.0)
+    session.request(2.0, None, flush=True)
+    outcome = session.received(response(row(0, errorCode=121)), 2.0)
+    assert [(result.code, result.unknown) for result in outcome.results] == [(121, True)]
 
 
 def test_a_lost_connection_ends_everything_that_was_held_there() -> None:

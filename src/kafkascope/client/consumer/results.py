@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kafkascope.client.share.values import UNKNOWN_OUTCOMES, Acknowledge, AcknowledgeResult
+from kafkascope.client.share.values import Acknowledge, AcknowledgeResult
 from kafkascope.errors import AcknowledgeError
 
 # That an error lists; it counts the rest.
@@ -43,7 +43,7 @@ def refused(result: AcknowledgeResult, topic: str) -> Refused:
         Acknowledge(result.type).name.lower(),
         result.code,
         result.reason,
-        unknown=result.sent and result.code in UNKNOWN_OUTCOMES,
+        result.unknown,
     )
 
 

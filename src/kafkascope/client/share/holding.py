@@ -3,10 +3,12 @@ result ends it. Nothing that isn't held can be acknowledged."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from kafkascope.client.share.values import (
     DELIVERED_AGAIN,
     NOT_HELD,
+    UNKNOWN_OUTCOMES,
     AcknowledgeRange,
     AcknowledgeResult,
     Acquired,
@@ -23,7 +25,7 @@ class _Piece:
     """Offsets with one history. `type` is the acknowledgement that is queued or sent, `then` one that follows a renewal
     that is already sent."""
 
-    __slots__ = ("delivery_count", "first", "last", "state", "then", "type", "until")
+    __slots__ = ("delivery_count", "first", "last", "retried", "state", "then", "type", "until")
 
     def __init__(self, first: int, last: int, delivery_count: int, until: float) -> None:
         self.first, self.last = first, last
@@ -32,10 +34,12 @@ class _Piece:
         self.state = HELD
         self.type: int | None = None
         self.then: int | None = None
+        # Whether it was sent before, with a result that leaves open what became of it.
+        self.retried = False
 
     def part(self, first: int, last: int) -> "_Piece":
         copy = _Piece(first, last, self.delivery_count, self.until)
-        copy.state, copy.type, copy.then = self.state, self.type, self.then
+        copy.state, copy.type, copy.then, copy.retried = self.state, self.type, self.then, self.retried
         return copy
 
 
@@ -125,7 +129,10 @@ class Holding:
                 kept.append(piece)
                 continue
             assert piece.type is not None
-            _append(results, AcknowledgeResult(self.partition, piece.first, piece.last, piece.type, code, True))
+            unknown = code in UNKNOWN_OUTCOMES or (code != 0 and piece.retried)
+            _append(
+                results, AcknowledgeResult(self.partition, piece.first, piece.last, piece.type, code, True, unknown)
+            )
             if piece.type == _RENEW and code == 0:
                 piece.until = now + lock if lock else piece.until
                 self._again(piece)
@@ -140,7 +147,7 @@ class Holding:
         late = [piece for piece in self._pieces if piece.state == SENT and piece.until <= now]
         for piece in self._pieces:
             if piece.state == SENT and piece.until > now:
-                piece.state = QUEUED
+                piece.state, piece.retried = QUEUED, True
                 self._queued += 1
         return self.settle(code, now, None) if late else []
 
@@ -199,13 +206,15 @@ class Holding:
     def _again(self, piece: _Piece) -> None:
         """After a renewal: held, or queued for what was asked in the meantime."""
         following, piece.then, piece.type, piece.state = piece.then, None, None, HELD
+        piece.retried = False
         if following is not None:
             self._queue(piece, following)
 
     def _ended(self, piece: _Piece, code: int) -> Iterator[AcknowledgeResult]:
         assert piece.type is not None
-        sent = piece.state == SENT
-        yield AcknowledgeResult(self.partition, piece.first, piece.last, piece.type, code, sent)
+        # Its response is still to come, or won't come.
+        unknown = piece.state == SENT or piece.retried
+        yield AcknowledgeResult(self.partition, piece.first, piece.last, piece.type, code, unknown, unknown)
         if piece.then is not None:
             yield self._refusal(piece.first, piece.last, piece.then, code)
 
@@ -263,8 +272,8 @@ def _append(results: list[AcknowledgeResult], result: AcknowledgeResult) -> None
     """Joined with the last one if that is of the same kind and ends before it."""
     if results:
         last = results[-1]
-        if (last.type, last.code, last.sent, last.last) == (result.type, result.code, result.sent, result.first - 1):
-            joined = AcknowledgeResult(last.partition, last.first, result.last, last.type, last.code, last.sent)
-            results[-1] = joined
+        same = (last.type, last.code, last.unknown) == (result.type, result.code, result.unknown)
+        if same and last.sent == result.sent and last.last == result.first - 1:
+            results[-1] = replace(last, last=result.last)
             return
     results.append(result)

@@ -345,7 +345,7 @@ class ShareMember:
             if result.code == 0:
                 name = _COUNTED[result.type]
                 setattr(self.counts, name, getattr(self.counts, name) + result.records)
-            elif result.sent and result.code < -1:
+            elif result.unknown:
                 self.counts.unknown += result.records
             else:
                 self.counts.refused += result.records

@@ -69,13 +69,15 @@ _OWN_REASONS = {
     LOCK_EXPIRED: "its lock has expired",
     NOT_HELD: "it isn't held, or is acknowledged already",
 }
-UNKNOWN_OUTCOMES = frozenset((NO_RESULT, CONNECTION_LOST))
+# The leader couldn't store it in time, and may have stored it nevertheless: after a change of leaders it may count.
+_AMBIGUOUS = frozenset((-1, 5, 7, 13, 14, 15, 16, 56))
+UNKNOWN_OUTCOMES = frozenset((NO_RESULT, CONNECTION_LOST)) | _AMBIGUOUS
 
 
 @dataclass(frozen=True, slots=True)
 class AcknowledgeResult:
     """What became of an acknowledgement of a range. `code` is 0, an error code of Kafka, or a reason of our own below
-    −1000. `sent` is False if the broker never got it."""
+    −1000. `sent` is False if the broker never got it; `unknown` means that it may have counted in spite of its code."""
 
     partition: SharePartition
     first: int
@@ -83,6 +85,7 @@ class AcknowledgeResult:
     type: int
     code: int
     sent: bool
+    unknown: bool = False
 
     @property
     def records(self) -> int:
