@@ -11,6 +11,8 @@ The kinds, and the fields that each fills beside `at_us`, `order` and `group_id`
 - `session`: a ShareFetch or ShareAcknowledge request with session epoch 0 or −1, or one of any epoch that was answered
   SHARE_SESSION_NOT_FOUND, at the request's time: `value` the epoch, `error_code` of the whole answer. In one request
   the acknowledgements come first.
+- `linked`: a member acquired over this connection for the first time, from whatever partition: member, broker,
+  connection. Only a ledger of one partition needs it, which doesn't see the acquisitions of others.
 - `forgotten`: a partition in ForgottenTopicsData, at the request's time: member, broker, topic, partition.
 - `disconnected`: a connection that carried this group's ShareFetch was closed by FIN or RST, or the broker logged it.
 - `state_written`: one batch of a WriteShareGroupState request, at its time: offsets, `value` the delivery state,
