@@ -37,13 +37,17 @@ def _marts(lake: Any, cores: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         spark = local_session(cores, log=f"{folder}/spark.log")
         jvm = spark.sparkContext._gateway.proc.pid  # type: ignore[union-attr]
-        before, peak = _processor(jvm), _Peak(jvm)
+        before, waited, peak = _processor(jvm), _processor(jvm, waited=True), _Peak(jvm)
         began = time.perf_counter()
         counts = build_marts(spark, lake)
         result = {
             "seconds": time.perf_counter() - began,
             "jvm_processor": _processor(jvm) - before,
-            "python_processor": sum(_processor(pid, waited=True) for pid in _below(jvm)),
+            # Of workers that have ended as well.
+            "python_processor": _processor(jvm, waited=True)
+            - waited
+            - (_processor(jvm) - before)
+            + sum(_processor(pid, waited=True) for pid in _below(jvm)),
             "worker_peak": peak.stop(),
             "jvm_peak": _peak_of(jvm),
             "driver_peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
