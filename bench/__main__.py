@@ -1,5 +1,5 @@
-"""`python -m bench`: decode and encode against kio, columns against kio and Java, captures against tshark, and what a
-command takes to start. Sections can be named; without a name all are run."""
+"""`python -m bench`: decode and encode against kio, columns against kio and Java, captures against tshark, the
+share consumer against Java, and what a command takes to start. Sections can be named; without a name all are run."""
 
 import argparse
 import platform
@@ -15,8 +15,10 @@ from bench.columns import lines as column_lines
 from bench.explorer import lines as explorer_lines
 from bench.floor import copy_bytes, make_objects
 from bench.kio_peer import peer
+from bench.logs import lines as log_lines
 from bench.messages import Case, cases
 from bench.pipeline import lines as pipeline_lines
+from bench.share_consumer import lines as share_lines
 from bench.timing import ROUNDS, best
 from kafkascope.codec.fast.engine import fast_decoder, is_native
 from kafkascope.codec.fast.fast_encode import compile_encoder
@@ -30,7 +32,7 @@ HEAD = (
 )
 
 
-_SECTIONS = ("codec", "columns", "captures", "pipeline", "explorer", "start")
+_SECTIONS = ("codec", "columns", "captures", "logs", "pipeline", "share", "explorer", "start")
 
 
 def main() -> None:
@@ -55,9 +57,17 @@ def main() -> None:
         print("\ncaptures")
         for line in capture_lines(whole=options.whole):
             print(line, flush=True)
+    if "logs" in chosen:
+        print("\nlogs")
+        for line in log_lines():
+            print(line, flush=True)
     if "pipeline" in chosen:
         print("\npipeline")
         for line in pipeline_lines(whole=options.whole):
+            print(line, flush=True)
+    if "share" in chosen:
+        print("\nshare consumer")
+        for line in share_lines():
             print(line, flush=True)
     if "explorer" in chosen:
         print("\nexplorer")

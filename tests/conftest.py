@@ -1,8 +1,11 @@
 """Fixtures for all tests: the lab's clusters and the built wheel. The end of a run lists what tests measured,
 `record_property("measured", "8 pairs")`, and what was skipped and why."""
 
+import gc
 import os
 from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,6 +18,9 @@ from lab.fixtures import (
     secured_cluster_39,
 )
 from tests.support.wheels import shared, wheel
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 # Imported in one place alone, so that all tests of a worker share them.
 __all__ = [
@@ -38,6 +44,23 @@ QUICK = "KAFKASCOPE_QUICK"
 if QUICK in os.environ:
     # A test that starts Java without saying so fails.
     os.environ["JAVA_HOME"] = os.path.join(os.sep, "left", "out", "of", "make", "quick")
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[SparkSession]":
+    """One session for all tests of a worker: starting it takes seconds, and the first work in it as many again."""
+    from kafkascope.pipeline.session import local_session
+
+    log = tmp_path_factory.mktemp("spark") / "spark.log"
+    session = local_session(2, log=str(log))
+    yield session
+    session.stop()
+
+
+def pytest_collection_finish() -> None:
+    # Ten thousand tests are objects by the million, which every collection would walk again.
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

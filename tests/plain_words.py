@@ -4,7 +4,10 @@ import re
 from collections.abc import Iterator
 
 # A replica or a group can be behind; a byte or a field comes after another.
-LAGGING = ("far ", "lag ", "lags ", "fall ", "falls ", "be ", "furthest ", "replica ", "records ", "| ")
+LAGGING = (
+    *("far ", "lag ", "lags ", "lagged ", "fall ", "falls ", "be ", "been ", "furthest ", "replica ", "voters "),
+    *("was ", "records ", "| ", "… "),
+)
 NOT_BEHIND = "".join(f"(?<!{re.escape(word)})" for word in LAGGING)
 # A pattern of what isn't written, and what is written instead.
 INSTEAD = {
@@ -13,7 +16,7 @@ INSTEAD = {
     r"\b(stands?|standing|stood)\b": "is, means, is stored",
     r"\b(lies|lay)\b": "is, is stored",
     r"\banew\b": "again, re-…",
-    r"\b(told|tells)\b": "reports, prints, describes",
+    r"\b(told|tells)\b(?! apart)(?! if)": "reports, prints, describes",
     r"\bsaid\b|\bsays so\b|\bunless said\b": "reports, prints, shown",
     r"\b(mend|mends|mended)\b|\bput right\b": "fixed",
     r"\b(gives?|gave|given) up\b|\bgave the records? up\b": "archived, dropped, releases",

@@ -23,6 +23,7 @@ from kafkascope.schema.catalog import apis, index
 from kafkascope.schema.errors.error_codes import error_codes
 from kafkascope.schema.files import text as data_text
 from kafkascope.schema.releases import releases
+from tests.logs.recorded import unpack_disks
 
 ROOT = Path(__file__).parents[1]
 DOCS = sorted((ROOT / "docs").glob("*.md"))
@@ -94,6 +95,8 @@ def test_every_command_shown_runs_and_prints_what_is_shown(
     recorded = ROOT / "tests" / "captures" / "share"
     (tmp_path / "share.pcap.xz").symlink_to(recorded / "capture.pcap.xz")
     (tmp_path / "request.log.xz").symlink_to(recorded / "request-1.log.xz")
+    if any(shown.command.startswith("kafkascope log ") for shown in shown_commands(path)):
+        unpack_disks(tmp_path)
     monkeypatch.setenv("COLUMNS", str(WIDTH))
     monkeypatch.setenv("NO_COLOR", "1")
     terminal.width.cache_clear()

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from kafkascope.errors import UsageError
-from kafkascope.extras import EXTRAS, need_extras
+from kafkascope.extras import EXTRAS, PACKAGES, need_extras
 
+MODULES = {package: module for module, package in PACKAGES.items()}
 PROJECT = Path(__file__).parents[1] / "pyproject.toml"
 
 
@@ -17,9 +18,9 @@ def packages(extra: str, declared: dict[str, list[str]]) -> set[str]:
     """Those that the extra brings, with the extras that it has in it."""
     names: set[str] = set()
     for requirement in declared[extra]:
-        match = re.match(r"([a-z0-9]+)(?:\[([a-z]+)\])?", requirement)
+        match = re.match(r"([a-z0-9-]+)(?:\[([a-z]+)\])?", requirement)
         assert match is not None
-        names |= packages(match[2], declared) if match[1] == "kafkascope" else {match[1]}
+        names |= packages(match[2], declared) if match[1] == "kafkascope" else {MODULES.get(match[1], match[1])}
     return names
 
 

@@ -62,6 +62,36 @@ def test_the_wheel_holds_the_pages_of_the_explorer(wheel: Path) -> None:
         assert sorted(files - names) == []
 
 
+MANUAL = "kafkascope/explorer/manual"
+
+
+def test_the_wheel_holds_the_manual_as_it_is_in_the_repository(wheel: Path) -> None:
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").iterdir()]
+    expected = {f"{MANUAL}/{path.relative_to(ROOT).as_posix()}": path.read_bytes() for path in pages}
+    with zipfile.ZipFile(wheel) as opened:
+        held = {name: opened.read(name) for name in opened.namelist() if name.startswith(f"{MANUAL}/")}
+    assert len(held) > 30
+    assert held == expected
+
+
+def test_the_manual_of_the_wheel_is_rendered_without_a_checkout(wheel: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(wheel) as opened:
+        opened.extractall(tmp_path)
+    script = (
+        "from kafkascope.explorer import kinds, render; import kafkascope\n"
+        "from kafkascope.explorer.facts.manual import manual_file\n"
+        "kind = next(kind for kind in kinds.KINDS if kind.name == 'manual_page')\n"
+        "print(kafkascope.__file__, manual_file('docs/check.md'), sep='\\n')\n"
+        "print(render.render(kind, {'name': 'check'}, static=True))"
+    )
+    done = run([sys.executable, "-c", script], tmp_path, PYTHONPATH=str(tmp_path), PYTHONUTF8="1")
+    assert done.returncode == 0, done.stderr
+    package, file, page = done.stdout.split("\n", 2)
+    assert package == str(tmp_path / "kafkascope" / "__init__.py")
+    assert file == str(tmp_path / MANUAL / "docs" / "check.md")
+    assert 'href="../docs/findings.html' in page
+
+
 def test_the_wheel_holds_nothing_but_the_package(wheel: Path) -> None:
     tops = {name.partition("/")[0] for name in zipfile.ZipFile(wheel).namelist()}
     # Spark looks for data sources in modules of this prefix.
@@ -87,7 +117,8 @@ def test_a_command_without_its_extra_says_which_in_one_line(
     done = run([str(installed / "kafkascope"), *arguments], tmp_path)
     assert done.returncode == 2
     assert done.stderr == (
-        f"kafkascope: {arguments[0]} needs starlette, uvicorn and jinja2: pip install 'kafkascope[explorer]'\n"
+        f"kafkascope: {arguments[0]} needs starlette, uvicorn, jinja2 and markdown-it-py: "
+        "pip install 'kafkascope[explorer]'\n"
     )
 
 

@@ -27,6 +27,7 @@ def main() -> int:
 
 def _compile_half(half: str) -> None:
     if half == FRAMES:
+        from kafkascope.columnar import batch_headers
         from kafkascope.columnar.kernel.entry import warm_up
         from kafkascope.columnar.uuid_text import uuid_text
 
@@ -34,6 +35,7 @@ def _compile_half(half: str) -> None:
         _split()
         read(REQUEST_LOG)
         warm_up()
+        batch_headers.warm_up()
         uuid_text(np.zeros(16, np.uint8), 1)
         return
     from kafkascope.capture.exchanges.exchange_columns import to_arrow

@@ -65,7 +65,7 @@ def _picture(browser: Browser, address: str, name: str, *, top: str | None = Non
     page.goto(address)
     page.evaluate(_SHORTEN_PATHS, f"{_ROOT}/.cache/demo/")
     if top is not None:
-        page.locator(top).evaluate("element => scrollTo(0, element.getBoundingClientRect().top)")
+        page.locator(top).evaluate("element => element.scrollIntoView()")
     path = _ROOT / "docs" / name
     page.screenshot(path=path, animations="disabled")
     page.close()

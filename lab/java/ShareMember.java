@@ -13,7 +13,8 @@ import org.apache.kafka.common.serialization.StringDeserializer;
 /** A share group member that does with each record what `rules` say, and logs it.
  *
  *  rules=orders-0-7=release;n3=renew:2:500;n5=hang:4000;n9=halt     orders-0-7 is offset 7 of its partition 0 at every
- *  delivery, n3 the third record handed to this member. `accept` is for all others; renew:2:500 holds it for 500 ms and
+ *  delivery, n3 the third record handed to this member. All others get the rule of `all`, which is accept unless given;
+ *  work:600 takes 600 ms and accepts; renew:2:500 holds it for 500 ms and
  *  renews, twice, then accepts; hang:4000 holds the record and all behind it for 4 s, then accepts, too late; leave closes
  *  with this record and all behind it in hand. commit=poll sends acknowledgements on the next ShareFetch, sync in a
  *  ShareAcknowledge. `close` on standard input leaves in order.
@@ -91,13 +92,17 @@ public class ShareMember {
         truth.write("delivered", "topic", record.topic(), "partition", record.partition(), "offset", record.offset(),
             "deliveryCount", record.deliveryCount().orElse((short) -1), "key", record.key(), "renewed", renewed,
             "lockMs", consumer.acquisitionLockTimeoutMs().orElse(-1));
-        String own = rules.getOrDefault(place, "accept");
+        String own = rules.getOrDefault(place, rules.getOrDefault("all", "accept"));
         String rule = renewed ? kept.get(place) : rules.getOrDefault("n" + handed, own);
         String[] parts = rule.split(":");
         int figure = parts.length > 1 ? Integer.parseInt(parts[1]) : 0;
         switch (parts[0]) {
             case "halt" -> Orders.halt(truth);
             case "leave" -> leaving = true;
+            case "work" -> {
+                pause(figure);
+                acknowledge(record, AcknowledgeType.ACCEPT);
+            }
             case "hang" -> {
                 truth.write("hanging", "offset", record.offset(), "ms", figure);
                 pause(figure);

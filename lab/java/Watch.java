@@ -11,10 +11,12 @@ import org.apache.kafka.clients.admin.QuorumInfo;
 import org.apache.kafka.clients.admin.ShareGroupDescription;
 import org.apache.kafka.clients.admin.StreamsGroupDescription;
 import org.apache.kafka.clients.admin.StreamsGroupMemberAssignment;
+import org.apache.kafka.common.Node;
 
-/** Asks again and again, and logs the answers: what=quorum, what=share or what=streams with group=NAME. With churn=5
- *  every fifth round creates a topic, so that the metadata log grows. With tool=2 every second round also runs Kafka's
- *  own quorum tool, one of its two commands after the other. `close` on standard input ends it. */
+/** Asks again and again, and logs the answers: what=quorum, what=share or what=streams with group=NAME,
+ *  what=leaders with topic=NAME. With churn=5 every fifth round creates a topic, so that the metadata log grows. With
+ *  tool=2 every second round also runs Kafka's own quorum tool, one of its two commands after the other. `close` on
+ *  standard input ends it. */
 public class Watch {
     private final Truth truth;
     private final Options options;
@@ -63,6 +65,7 @@ public class Watch {
             case "quorum" -> quorum(admin.describeMetadataQuorum().quorumInfo().get());
             case "share" -> share(admin);
             case "streams" -> streams(admin);
+            case "leaders" -> leaders(admin);
             default -> throw new IllegalArgumentException(options.text("what"));
         }
     }
@@ -83,6 +86,18 @@ public class Watch {
             list.add(one);
         }
         return list;
+    }
+
+    private void leaders(Admin admin) throws ExecutionException, InterruptedException {
+        String topic = options.text("topic");
+        Map<String, Object> leaders = new LinkedHashMap<>();
+        Map<String, Object> inSync = new LinkedHashMap<>();
+        admin.describeTopics(List.of(topic)).allTopicNames().get().get(topic).partitions().forEach(partition -> {
+            String place = topic + "-" + partition.partition();
+            leaders.put(place, partition.leader() == null ? -1 : partition.leader().id());
+            inSync.put(place, partition.isr().stream().map(Node::id).sorted().toList());
+        });
+        truth.write("leaders", "leaders", leaders, "inSync", inSync);
     }
 
     private void share(Admin admin) throws ExecutionException, InterruptedException {

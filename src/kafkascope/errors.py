@@ -9,6 +9,7 @@ KafkascopeError
 ├── EncodeError         a value that is not this message (exit code 3)
 ├── ReachError          no connection, no authentication, or no answer in time (exit code 4)
 └── RefusedError        a broker answered with an error code (exit code 1)
+    └── AcknowledgeError  acknowledgements of a share consumer that did not count
 
 A message never holds the bytes it is about: they may be secret.
 """
@@ -50,7 +51,7 @@ class KernelError(InputError):
 
 
 class EncodeError(KafkascopeError):
-    """ShareFetchRequest v2, topics[0].partitions[0].partitionIndex: 'x' is a str, int32 wanted"""
+    """ShareFetchRequest v2, topics[0].partitions[0].partitionIndex: expected int32, got a str"""
 
 
 class ReachError(KafkascopeError):
@@ -67,3 +68,11 @@ class RefusedError(KafkascopeError):
     def __init__(self, message: str, code: int) -> None:
         super().__init__(message)
         self.code = code
+
+
+class AcknowledgeError(RefusedError):
+    """orders-0 offset 12-14: accept didn't count: INVALID_RECORD_STATE (121)"""
+
+    def __init__(self, message: str, code: int, parts: tuple[object, ...] = ()) -> None:
+        super().__init__(message, code)
+        self.parts = parts

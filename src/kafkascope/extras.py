@@ -5,14 +5,16 @@ from importlib.util import find_spec
 from kafkascope.errors import UsageError
 from kafkascope.formatting import join_names
 
-# Extra to the packages that it brings and whose lack shows, as in pyproject.toml.
+# Extra to the modules that it brings and whose lack shows, as in pyproject.toml.
 EXTRAS = {
     "columns": ("numba", "pyarrow"),
     "live": ("cryptography",),
     "lake": ("deltalake", "numba", "pyarrow"),
     "spark": ("pyspark", "pandas", "deltalake", "numba", "pyarrow"),
-    "explorer": ("starlette", "uvicorn", "jinja2"),
+    "explorer": ("starlette", "uvicorn", "jinja2", "markdown_it"),
 }
+# Modules whose package has another name.
+PACKAGES = {"markdown_it": "markdown-it-py"}
 
 
 def need_extras(what: str, *extras: str) -> None:
@@ -20,7 +22,9 @@ def need_extras(what: str, *extras: str) -> None:
     packages = dict.fromkeys(package for extra in extras for package in EXTRAS[extra])
     missing = [package for package in packages if find_spec(package) is None]
     if missing:
-        raise UsageError(f"{what} needs {join_names(missing)}: {install_line(*extras)}")
+        raise UsageError(
+            f"{what} needs {join_names([PACKAGES.get(name, name) for name in missing])}: {install_line(*extras)}"
+        )
 
 
 def install_line(*extras: str) -> str:

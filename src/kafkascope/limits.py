@@ -170,6 +170,13 @@ MAX_UNKNOWN_VERSIONS = 100
 # what is known is forgotten and asked for again.
 MAX_KNOWN_PARTITIONS = 100_000
 
+# Ranges of offsets that a share group member holds at one broker: of the 2,000 records that a broker locks in each of
+# 250 partitions (group.share.partition.max.record.locks), each for itself.
+MAX_HELD_RANGES = 500_000
+# Record data that waits in a share group member, and that its fetches under way may bring: eight of 16 MiB. Records
+# that were handed out are the application's.
+MAX_BUFFERED_RECORD_BYTES = 134_217_728
+
 # What the explorer's decode page takes: a recording of a few thousand exchanges, or a frame sixteen times as large as a
 # default broker takes from a producer (message.max.bytes is 1 MiB). Chunked or not, reading stops there.
 MAX_UPLOAD_BYTES = 16_777_216
@@ -221,3 +228,27 @@ MAX_RESPONSE_SECONDS = 30
 MAX_KERNEL_FOLDERS = 8
 # A folder that no process has used for so long goes when the next one is made, as systemd-tmpfiles does it (/var/tmp).
 MAX_KERNEL_IDLE_DAYS = 30
+
+# Folders below a path of `log`: a folder of brokers, of one broker's disks, a disk, a partition.
+MAX_LOG_FOLDERS_DEEP = 4
+# A checkpoint, quorum-state, meta.properties or producer snapshot of a log directory, which are read whole: a
+# checkpoint of 200,000 partitions with names of 249 letters, or 1,300,000 producers.
+MAX_SMALL_FILE_BYTES = 67_108_864
+# A batch of a segment that is read whole: what a broker could have taken in one request. A longer one is checked and
+# listed by its header.
+MAX_BATCH_BYTES = MAX_FRAME_BYTES
+# Bytes of a segment that are read at once.
+LOG_WINDOW_BYTES = 4_194_304
+# After damage, how many bytes of checksums the search for the next batch may compute for each byte that it searches, so
+# that hostile bytes cost linear time; and how many in any case.
+MAX_SEARCH_RATIO = 4
+MIN_SEARCH_CREDIT = 2 * MAX_BATCH_BYTES
+# Producers of one partition that `log --check` follows, at 200 bytes each; of more, the one idle longest is forgotten.
+MAX_FOLLOWED_PRODUCERS = 65_536
+# Findings of one kind in one file that `log --check` lists; the others are counted.
+MAX_LISTED_FINDINGS = 20
+# Bytes of keys and values of log records that wait until they are tables: they take five times as much as Python
+# objects.
+MAX_LOG_TABLE_BYTES = 16_777_216
+# Entries of an index that are read at once: Kafka's default log.index.size.max.bytes is 10 MiB.
+MAX_INDEX_BYTES = 134_217_728

@@ -47,6 +47,9 @@ def logged(name: str) -> list[Exchange]:
     return [exchange for text in request_logs(name).values() for exchange in read(BytesIO(text.encode()))]
 
 
+BEGUN = "begun before the recording"
+
+
 def both(name: str) -> Both:
     both_sides = Both()
     in_log = _by_identity(_outer(exchange) for exchange in logged(name))
@@ -65,6 +68,8 @@ def both(name: str) -> Both:
 
 
 def _why_not_logged(name: str, exchange: Exchange) -> str:
+    if exchange.status == "answer_only":
+        return BEGUN
     ports = _ports(name)
     node, listener = ports[_port(exchange.broker_address)]
     if exchange.api in LOGIN:
@@ -84,7 +89,9 @@ def _why_not_logged(name: str, exchange: Exchange) -> str:
 
 def _why_not_captured(name: str, exchange: Exchange) -> str:
     _, listener = _ports(name)[_port(exchange.broker_address)]
-    return "within TLS" if listener == "TLS" else "unexplained"
+    if listener == "TLS":
+        return "within TLS"
+    return BEGUN if _time(exchange) < recording(name)["from"] else "unexplained"
 
 
 def _answered_later(name: str, exchange: Exchange) -> bool:

@@ -46,7 +46,7 @@ def test_a_forged_state_is_refused_or_harms_nobody() -> None:
         try:
             carried = [Carried.from_json(state) for state in forged]
         except InputError as error:
-            assert "what an earlier run left" in str(error)  # noqa: PT017
+            assert "the state of an earlier run" in str(error)  # noqa: PT017
             refused += 1
             continue
         first.seek(0)
@@ -105,5 +105,5 @@ def test_numbers_that_reach_a_table_are_those_of_a_run(place: tuple[Any, ...], v
 
 def test_deep_json_is_no_state() -> None:
     for text in ("[" * 100_000, '{"form":' * 100_000, '{"form":1e400}', "1" * 5_000, ""):
-        with pytest.raises(InputError, match="what an earlier run left"):
+        with pytest.raises(InputError, match="the state of an earlier run"):
             Carried.from_json(text)

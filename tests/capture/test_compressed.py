@@ -119,7 +119,7 @@ def test_broken_data_costs_nothing_far_before_it(form: str) -> None:
 
 
 def test_a_text_in_gzip_is_refused_by_its_content() -> None:
-    with pytest.raises(InputError, match=r"no recording: .* this is text \(inside gzip\)"):
+    with pytest.raises(InputError, match=r"not a recording: .* this is text \(inside gzip\)"):
         read(gzip.compress(b"hello\n" * 100))
 
 

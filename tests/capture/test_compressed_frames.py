@@ -102,5 +102,5 @@ def test_a_cut_behind_the_padding_is_told(form: str) -> None:
 
 
 def test_a_file_of_skippable_frames_alone_has_nothing_in_it() -> None:
-    with pytest.raises(InputError, match="nothing is in it"):
+    with pytest.raises(InputError, match="it is empty"):
         read(skippable(5) + skippable(0))

@@ -32,8 +32,16 @@ def cut(recorded: bytes, snap_length: int) -> bytes:
 
 
 def listed(recorded: bytes) -> dict[tuple[Any, ...], dict[str, Any]]:
-    rows = [row for batch in Reading(BytesIO(recorded)).batches() for row in to_arrow(batch).to_pylist()]
-    return {tuple(row[name] for name in _NAMED_BY): row for row in rows if row["api_key"] is not None}
+    return {tuple(row[name] for name in _NAMED_BY): row for row in rows(recorded) if row["api_key"] is not None}
+
+
+def rows(recorded: bytes) -> list[dict[str, Any]]:
+    return [row for batch in Reading(BytesIO(recorded)).batches() for row in to_arrow(batch).to_pylist()]
+
+
+def begun_before(recorded: bytes) -> set[tuple[Any, ...]]:
+    """Client and broker address of connections that begin with a response: its request isn't in the recording."""
+    return {(row["client_address"], row["broker_address"]) for row in rows(recorded) if row["status"] == "answer_only"}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -42,8 +50,13 @@ def test_requests_with_a_header_are_listed_with_their_responses(name: str, snap_
     whole, part = listed(capture(name)), listed(cut(capture(name), snap_length))
     assert part.keys() <= whole.keys()
     assert len(whole) - len(part) <= MOST_WITHOUT_HEADER
+    entered = begun_before(capture(name))
     for key, row in part.items():
-        assert [row[field] for field in _SAME] == [whole[key][field] for field in _SAME], key
+        if row["response_at"] is None and key[:2] in entered:
+            # Cut, the first response of such a connection can't be told from one to the first request.
+            entered.remove(key[:2])
+        else:
+            assert [row[field] for field in _SAME] == [whole[key][field] for field in _SAME], key
         assert row["status"] in (whole[key]["status"], "undecoded"), key
         # A client id that is cut is not told: half a name is another's.
         assert row["client_id"] in (whole[key]["client_id"], None), key

@@ -106,22 +106,22 @@ class Gives:
 
 
 REFUSED: dict[str, tuple[Callable[[Path], Any], str]] = {
-    "bytes": (lambda folder: os.fsencode(at(folder)), "bytes are no path; .* io.BytesIO"),
-    "bytearray": (lambda _: bytearray(DATA), "bytes are no path"),
-    "bytes in a list": (lambda folder: [os.fsencode(at(folder))], "bytes are no path"),
-    "int": (lambda _: 5, "an int is no recording; a path, - or an open binary file is wanted, or several"),
-    "None": (lambda _: None, "None is no recording"),
-    "None in a list": (lambda _: [None], "None is no recording"),
-    "nested list": (lambda folder: [[at(folder)]], "a list is no recording"),
+    "bytes": (lambda folder: os.fsencode(at(folder)), "bytes aren't a path; .* io.BytesIO"),
+    "bytearray": (lambda _: bytearray(DATA), "bytes aren't a path"),
+    "bytes in a list": (lambda folder: [os.fsencode(at(folder))], "bytes aren't a path"),
+    "int": (lambda _: 5, "an int isn't a recording; pass a path, - or an open binary file, or several"),
+    "None": (lambda _: None, "None isn't a recording"),
+    "None in a list": (lambda _: [None], "None isn't a recording"),
+    "nested list": (lambda folder: [[at(folder)]], "a list isn't a recording"),
     "text file": (lambda folder: at(folder).open(encoding="latin-1"), "a.pcap is open as text; open it with 'rb'"),
     "temporary text file": (lambda _: tempfile.NamedTemporaryFile("w+"), "is open as text"),  # noqa: SIM115
     "StringIO": (lambda _: io.StringIO("hello"), "the file is open as text"),
     "read that gives text": (lambda _: Gives("hello"), "the file is open as text"),
-    "read that gives a list": (lambda _: Gives([1]), "the file gives a list; bytes are wanted"),
-    "read that gives more than asked": (lambda _: Gives(bytes(1 << 22)), "the file gives more bytes than it was asked"),
+    "read that gives a list": (lambda _: Gives([1]), "the file returns a list instead of bytes"),
+    "read that gives more than asked": (lambda _: Gives(bytes(1 << 22)), "the file returns more bytes than requested"),
     "closed file": (lambda folder: closed(at(folder).open("rb")), "a.pcap is closed"),
     "closed BytesIO": (lambda _: closed(io.BytesIO(DATA)), "the file is closed"),
-    "file to write": (lambda folder: at(folder).open("ab"), "a.pcap is not open for reading; open it with 'rb'"),
+    "file to write": (lambda folder: at(folder).open("ab"), "a.pcap isn't open for reading; open it with 'rb'"),
 }  # fmt: skip
 
 
@@ -157,10 +157,10 @@ def test_what_lies_before_the_cut_of_an_unpacking_file_is_kept(form: str, log: b
     count_read = sum(len(batch) for batch in reading.batches())
     assert count_read >= COUNT * 0.8
     ((_, problem),) = reading.account.kept["compression"]
-    assert "broken" in problem.detail if "broken" in form else problem.detail == "the packed data is cut"
+    assert "broken" in problem.detail if "broken" in form else problem.detail == "the compressed data is cut"
 
 
 def test_an_unpacking_file_out_of_which_nothing_comes_says_so() -> None:
     source: Any = gzip.GzipFile(fileobj=io.BytesIO(gzip.compress(DATA)[:12]))
-    with pytest.raises(InputError, match="the file: the packed data is cut, and nothing of it can be unpacked"):
+    with pytest.raises(InputError, match="the file: the compressed data is cut, and nothing of it can be decompressed"):
         list(read(source))

@@ -39,7 +39,8 @@ def test_an_odd_frame_beyond_its_cap_is_undecoded_with_the_reason(monkeypatch: p
         assert (odd.status, following.status) == (status, "answered")
     assert (
         odd.problem is not None
-        and f"a frame of {len(request_bytes) + 1} bytes, {len(request_bytes)} are read" in odd.problem
+        and f"a frame of {len(request_bytes) + 1} bytes that Kafka would write differently" in odd.problem
+        and f"; {len(request_bytes)} is the limit" in odd.problem
     )
 
 

@@ -156,14 +156,14 @@ def test_exchanges_are_found_in_what_wraps_them(name: str) -> None:
 @pytest.mark.parametrize(
     ("wrapped", "kind", "name"),
     [
-        (macsec, "macsec", "MACsec, which is not read"),
-        (gtp, "gtp", "GTP-U, which is not read"),
-        (vxlan_gpe, "vxlan gpe", "VXLAN-GPE, which is not read"),
-        (compressed, "pppoe", "PPPoE, compressed, encrypted or in multilink, which is not read"),
+        (macsec, "macsec", "MACsec, which isn't read"),
+        (gtp, "gtp", "GTP-U, which isn't read"),
+        (vxlan_gpe, "vxlan gpe", "VXLAN-GPE, which isn't read"),
+        (compressed, "pppoe", "PPPoE, compressed, encrypted or in multilink, which isn't read"),
         (
             erspan("1000 88be 00000007 30010064 00000000"),
             "erspan",
-            "ERSPAN of a version or frame type that is not read",
+            "ERSPAN of a version or frame type that isn't read",
         ),
     ],
 )
@@ -189,7 +189,7 @@ def test_packets_are_counted_over_all_pieces_of_a_file() -> None:
     packet = macsec(ethernet(ipv4("10.0.0.1", "10.0.0.2", bytes(60_000))))
     _, account = read([(1, packet)] * 300)
     ((_, problem),) = account.kept["macsec"]
-    assert (problem.detail, problem.place) == ("300 packets in MACsec, which is not read", 0)
+    assert (problem.detail, problem.place) == ("300 packets in MACsec, which isn't read", 0)
     assert account.problems == {"macsec": 1}
     assert account.problem_bytes["macsec"] == problem.lost_bytes == 300 * len(packet)
 
@@ -197,11 +197,11 @@ def test_packets_are_counted_over_all_pieces_of_a_file() -> None:
 def test_faults_of_other_files_and_other_faults_are_counted_apart() -> None:
     account = Account()
     account.begin("a")
-    account.add_problems([Problem("link type", "1 packet of a link type that is not read (147)", 0, 24, 50, 1)])
-    account.add_problems([Problem("link type", "2 packets of a link type that is not read (148)", 3, 90, 80, 2)])
-    account.add_problems([Problem("link type", "1 packet of a link type that is not read (147)", 9, 900, 50, 1)])
+    account.add_problems([Problem("link type", "1 packet of a link type that isn't read (147)", 0, 24, 50, 1)])
+    account.add_problems([Problem("link type", "2 packets of a link type that isn't read (148)", 3, 90, 80, 2)])
+    account.add_problems([Problem("link type", "1 packet of a link type that isn't read (147)", 9, 900, 50, 1)])
     account.begin("b")
-    account.add_problems([Problem("link type", "1 packet of a link type that is not read (147)", 0, 24, 50, 1)])
+    account.add_problems([Problem("link type", "1 packet of a link type that isn't read (147)", 0, 24, 50, 1)])
     assert [(file, problem.detail[:9], problem.lost_bytes) for file, problem in account.kept["link type"]] == [
         ("a", "2 packets", 100),
         ("a", "2 packets", 80),

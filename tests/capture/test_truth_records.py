@@ -16,6 +16,7 @@ from tests.captures import NAMES, recording
 _BATCH = struct.Struct(">qiibIhi")
 _CONTROL, _AFTER_LENGTH = 0x20, 12
 WITHIN_TLS = {"java-4.3-tls"}
+SENDS_AGAIN = {"sensors", "web-shop"}  # while a broker was frozen
 
 
 def batches(records: bytes | None) -> Iterator[tuple[int, int]]:
@@ -66,7 +67,9 @@ PRODUCERS = [
 @pytest.mark.parametrize(("name", "who"), PRODUCERS, ids=lambda value: str(value))
 def test_produced_records_are_where_the_client_says_they_went(name: str, who: str) -> None:
     expected = Counter((e["topic"], e["partition"], e["offset"]) for e in events(name, "produced", who))
-    assert Counter(produced(name, who)) == expected
+    made = Counter(produced(name, who))
+    # a producer sends again what got no response in time, and the broker may have written it the first time
+    assert expected <= made if who in SENDS_AGAIN else expected == made
     assert expected
 
 

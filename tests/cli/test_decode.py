@@ -126,7 +126,7 @@ def test_a_response_without_as_is_helped(cli: Cli) -> None:
     answer = cli("decode", frame)
     assert (answer.code, answer.out) == (2, "")
     assert "a response or a bare body needs --as NAME:VERSION" in answer.err
-    assert "it fits DescribeQuorumResponse:1" in answer.err
+    assert "responses that fit: DescribeQuorumResponse:1" in answer.err
 
 
 @pytest.mark.parametrize(
@@ -220,7 +220,7 @@ def test_a_version_newer_than_the_catalog_is_data(cli: Cli) -> None:
     """)
     answer = cli("decode", frame.hex())
     assert answer.code == 1
-    assert "HeartbeatRequest v99 is not in the catalog; 2 bytes left unread (offset 11)" in answer.out
+    assert "HeartbeatRequest v99 isn't in the catalog; 2 bytes left unread (offset 11)" in answer.out
     assert json.loads(cli("decode", frame.hex(), "--json").out)["version"] == 99
 
 
@@ -270,7 +270,7 @@ def test_a_tag_that_stands_twice_shows_what_its_bytes_say_each_time(cli: Cli) ->
     assert re.findall(r'name = "(..)"', answer.out) == ["aa", "bb", "cc"]
     assert re.findall(r"minVersion = (\d)", answer.out) == ["1", "1", "3"]
     assert re.findall(r"tag7 = (\d bytes) \(unknown tag\)", answer.out) == ["1 bytes", "2 bytes"]
-    assert "not exact: body: tag 0 stands again (offset 27)" in answer.out
+    assert "not exact: body: tag 0 is repeated (offset 27)" in answer.out
 
 
 def test_a_client_id_does_not_steer_the_terminal(cli: Cli) -> None:

@@ -45,18 +45,18 @@ def test_a_request_is_no_response(cli: Cli, frame: bytes, start: int) -> None:
     result = cli("decode", "--as", RESPONSE, frame[start:].hex())
     assert (result.code, result.out) == (3, "")
     assert is_one_line_error(result.err)
-    assert "its header says DescribeQuorumRequest v1" in result.err
+    assert "the header names DescribeQuorumRequest v1" in result.err
 
 
 @pytest.mark.parametrize("start", [0, 4], ids=["frame", "headed"])
 def test_a_request_of_another_version_says_so(frame: bytes, start: int) -> None:
-    with pytest.raises(InputError, match="no DescribeQuorumRequest v2: its header says DescribeQuorumRequest v1"):
+    with pytest.raises(InputError, match="not DescribeQuorumRequest v2: the header names DescribeQuorumRequest v1"):
         identify(frame[start:], "DescribeQuorumRequest:2", None)
 
 
 @pytest.mark.parametrize("name", [REQUEST, "DescribeQuorumRequest:2"])
 def test_a_request_that_is_cut_off_or_not_alone_says_so(frame: bytes, name: str) -> None:
-    with pytest.raises(InputError, match=r"the frame is cut off: its length says \d+ bytes, 36 are here"):
+    with pytest.raises(InputError, match=r"the frame is cut off: its length is \d+ bytes, 36 are present"):
         identify(frame[:40], name, None)
     for more in (frame, b"\xff"):
         with pytest.raises(InputError, match="more than one frame"):
@@ -65,7 +65,7 @@ def test_a_request_that_is_cut_off_or_not_alone_says_so(frame: bytes, name: str)
 
 def test_a_response_that_is_cut_off_or_not_alone_says_so(answer: bytes) -> None:
     for size in (60, len(answer) - 1):
-        with pytest.raises(InputError, match=rf"the frame is cut off: its length says \d+ bytes, {size - 4} are here"):
+        with pytest.raises(InputError, match=rf"the frame is cut off: its length is \d+ bytes, {size - 4} are present"):
             identify(answer[:size], RESPONSE, None)
     for more in (answer, b"\xff"):
         with pytest.raises(InputError, match="more than one frame"):
@@ -85,7 +85,7 @@ def test_a_body_that_begins_as_tls_does_is_read() -> None:
     assert body[:2] == b"\x16\x03"
     identified = identify(body, "DeleteGroupsRequest:2", None)
     assert identified.body is not None and identified.body.value["groupsNames"] == names
-    with pytest.raises(InputError, match="no request of the catalog"):
+    with pytest.raises(InputError, match="not a known request"):
         identify(body, None, None)
 
 
@@ -111,7 +111,7 @@ def test_a_name_that_is_no_message_is_wrong_use(cli: Cli) -> None:
 def test_an_inexact_response_with_its_header_keeps_its_header(cli: Cli, answer: bytes) -> None:
     document = json.loads(cli("decode", "--as", RESPONSE, (answer + b"\xff")[4:].hex(), "--json").out)
     assert document["header"] == {"correlationId": 7}
-    assert document["reasons"] == [f"1 byte behind the message (offset {len(answer) - 4})"]
+    assert document["reasons"] == [f"1 byte after the message (offset {len(answer) - 4})"]
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])

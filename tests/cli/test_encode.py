@@ -166,16 +166,16 @@ def test_vectors_of_all_messages_are_counted(cli: Cli, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "value", "place", "message"),
     [
-        ("HeartbeatRequest:0", '{"generationId": "x"}', "generationId", "int32 wanted"),
-        ("HeartbeatRequest:0", '{"generationId": true}', "generationId", "int32 wanted"),
-        ("HeartbeatRequest:0", '{"generationId": 1.5}', "generationId", "int32 wanted"),
-        ("HeartbeatRequest:0", '{"generationId": NaN}', "generationId", "int32 wanted"),
+        ("HeartbeatRequest:0", '{"generationId": "x"}', "generationId", "expected int32"),
+        ("HeartbeatRequest:0", '{"generationId": true}', "generationId", "expected int32"),
+        ("HeartbeatRequest:0", '{"generationId": 1.5}', "generationId", "expected int32"),
+        ("HeartbeatRequest:0", '{"generationId": NaN}', "generationId", "expected int32"),
         ("HeartbeatRequest:0", '{"generationId": null}', "generationId", "null"),
-        ("HeartbeatRequest:0", '{"generationId": 2147483648}', "generationId", "does not fit int32"),
+        ("HeartbeatRequest:0", '{"generationId": 2147483648}', "generationId", "doesn't fit int32"),
         ("HeartbeatRequest:0", '{"groupId": "\\ud800"}', "groupId", "surrogate"),
         ("HeartbeatRequest:0", '{"generationIdd": 1}', "generationIdd", "did you mean generationId"),
         ("ShareFetchRequest:2", '{"topics": [{"partitions": [{"partitionIndex": "0"}]}]}',
-         "topics[0].partitions[0].partitionIndex", "int32 wanted"),
+         "topics[0].partitions[0].partitionIndex", "expected int32"),
         ("ShareFetchRequest:2", '{"topics": {}}', "topics", "list"),
         ("ShareFetchRequest:2", '{"topics": [7]}', "topics[0]", "object"),
         ("ShareFetchRequest:2", '{"topics": [{"topicId": "short"}]}', "topics[0].topicId", "uuid"),
@@ -197,7 +197,7 @@ def test_a_value_that_does_not_fit_is_named_by_its_place(
 def test_json_that_is_no_object_is_refused(cli: Cli, value: str) -> None:
     answer = cli("encode", "HeartbeatRequest:0", value)
     assert answer.code == 3
-    assert "an object wanted" in answer.err
+    assert "expected an object" in answer.err
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """`ingest`: an account in text and JSON, one line for what goes wrong, Ctrl-C that leaves nothing behind."""
 
-import json
 import os
 import signal
 import subprocess
@@ -30,7 +29,7 @@ def ingest(*arguments: str, temporary: str = gettempdir()) -> "subprocess.Comple
     return process("ingest", *arguments, timeout=HANGS_SECONDS, TMPDIR=temporary)
 
 
-def test_an_account_of_what_was_read_and_the_same_again(tmp_path: Path) -> None:
+def test_an_account_of_what_was_read(tmp_path: Path) -> None:
     lake = str(tmp_path / "traffic")
     (tmp_path / "empty.pcap").touch()
     temporary = tmp_path / "tmp"
@@ -41,17 +40,12 @@ def test_an_account_of_what_was_read_and_the_same_again(tmp_path: Path) -> None:
     assert lines_printed[0].startswith(
         "1 file (32.5 kB) read: 1,518 packets, 404 exchanges, 2026-11-15 12:07:19 – 12:07:38 UTC"
     )
-    assert f"not read: {tmp_path / 'empty.pcap'} is empty: nothing is recorded" in lines_printed
+    assert f"not read: {tmp_path / 'empty.pcap'} is empty: nothing was recorded" in lines_printed
     assert any(line.startswith("marts: ") and "warnings" in line for line in lines_printed)
     assert lines_printed[-1] == f"next: kafkascope report {lake}"
     # Nothing of Spark's is to be seen.
     assert without_progress(done.stderr.decode()) == ["starting Spark", "reading", "building the marts"]
     assert os.listdir(temporary) == []
-
-    again = ingest(SHARE, "--lake", lake, "--cores", "1", "--json")
-    assert again.returncode == 0
-    document = json.loads(again.stdout)
-    assert (document["new"], document["known"], document["ingest_id"], document["marts"]) == ([], [SHARE], None, None)
 
 
 @pytest.mark.parametrize("heard", ["starting Spark", "reading", "building the marts"])
@@ -106,19 +100,19 @@ def test_a_jvm_that_dies_while_its_session_stops_is_left_without_a_warning() -> 
     [
         (["none.pcap", "--lake", "new"], 1, "none.pcap: no such file or directory"),
         (["empty", "--lake", "new"], 1, "this folder holds no files"),
-        (["nothing-*.pcap", "--lake", "new"], 1, "no file matches"),
+        (["nothing-*.pcap", "--lake", "new"], 1, "no files match"),
         ([SHARE], 2, "Missing option '--lake'"),
         (["--lake", "new"], 2, "Missing argument"),
         (["", "--lake", "new"], 2, "an empty path"),
         ([SHARE, "--lake", ""], 2, "an empty path"),
-        ([SHARE, "--lake", "a%20b"], 2, "a lake cannot have '%20' in its name"),
-        ([SHARE, "--lake", "full"], 2, "this folder holds something else"),
+        ([SHARE, "--lake", "a%20b"], 2, "the name of a lake can't contain '%20'"),
+        ([SHARE, "--lake", "full"], 2, "isn't empty and isn't a lake"),
         ([SHARE, "--lake", "full/file"], 2, "a file; a lake is a folder"),
         ([SHARE, "--lake", "newer"], 3, "a lake of format 99"),
         ([SHARE, "--lake", "new", "--port", "70000"], 2, "70000 is no port"),
         ([SHARE, "--lake", "new", "--cores", "0"], 2, "'--cores'"),
         ([SHARE, "--lake", "new", "--threshold", "records"], 2, "sets nothing; say share_lock_expired.records=5"),
-        ([SHARE, "--lake", "new", "--threshold", "share.x=1"], 2, "no threshold is called share.x"),
+        ([SHARE, "--lake", "new", "--threshold", "share.x=1"], 2, "unknown threshold share.x"),
         ([SHARE, "--lake", "new", "--no-marts", "--threshold", "client_throttled.ms=1"], 2, "--no-marts makes none"),
         ([SHARE, "--lake", "new", "--marts-every", "9"], 2, "--marts-every goes with --follow"),
         ([".", "--lake", "new", "--follow", "--no-marts", "--marts-every", "9"], 2, "without --no-marts"),

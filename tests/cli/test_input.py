@@ -144,7 +144,7 @@ def test_a_dump_that_leaves_rows_out_is_refused() -> None:
     with pytest.raises(InputError, match=r"line 2 .*repeated rows.*hexdump -v"):
         parse_text("00000000  00 00 00 00 00 00 00 00  00 00 00 00 00 00 00 00  |................|\n*\n00000030\n")
     missing = hexdump(FRAME).splitlines()
-    with pytest.raises(InputError, match=r"line 2 of the dump is at 0x20, 0x10 expected"):
+    with pytest.raises(InputError, match=r"line 2 of the dump is at 0x20, expected 0x10"):
         parse_text("\n".join([missing[0], missing[2]]), "dump")
 
 

@@ -75,7 +75,7 @@ def test_what_is_wrong_with_a_dump_is_said_without_being_told_that_it_is_one() -
     repeated = tool("hexdump", "-C", data=FRAME[:16] + bytes(64) + FRAME)
     with pytest.raises(InputError, match=r"line 3 .*repeated rows.*hexdump -v"):
         parse_text(repeated)
-    with pytest.raises(InputError, match="line 1 of the dump is at 0x4, 0x0 expected"):
+    with pytest.raises(InputError, match="line 1 of the dump is at 0x4, expected 0x0"):
         parse_text(tool("xxd", "-s", "4", data=FRAME))
 
 
@@ -99,10 +99,10 @@ def test_of_several_packets_the_one_that_carries_something_is_read() -> None:
 
 
 def test_a_packet_that_is_not_tcp_or_not_whole_says_so() -> None:
-    with pytest.raises(InputError, match=r"not TCP.*`kafkascope read`"):
+    with pytest.raises(InputError, match=r"isn't TCP.*`kafkascope read`"):
         parse_text(SUMMARY + tcpdump(ipv4(tcp(FRAME), protocol=17)))
     arp = bytes(12) + b"\x08\x06" + bytes(28)
-    with pytest.raises(InputError, match="not TCP"):
+    with pytest.raises(InputError, match="isn't TCP"):
         parse_text("12:34:56.789012 ARP, Request who-has 10.0.0.1 tell 10.0.0.2, length 28\n" + tcpdump(arp))
     with pytest.raises(InputError, match=r"cut off.*tcpdump -s 0"):
         parse_text(SUMMARY + tcpdump(ipv4(tcp(FRAME))[:70]))

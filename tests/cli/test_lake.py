@@ -80,9 +80,9 @@ def test_expire_takes_whole_days(cli: Cli, lake: Lake) -> None:
     ("arguments", "code", "words"),
     [
         (["info", "none"], 1, "there is no lake here"),
-        (["info", "."], 3, "not a lake of kafkascope's"),
+        (["info", "."], 3, "isn't a kafkascope lake"),
         (["info", "newer"], 3, "a lake of format 99"),
-        (["info", "gopher://x"], 2, "cannot be opened"),
+        (["info", "gopher://x"], 2, "can't be opened"),
         (["expire", "none", "--before", "soon"], 2, "is no day; say 2026-11-15"),
         (["expire", "none"], 2, "kafkascope lake expire: Missing option '--before'"),
         (["vacuum", "none", "--older-than", "long"], 2, "is no duration; say 250us, 100ms, 1.5s, 2m, 24h or 7d"),

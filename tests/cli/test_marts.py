@@ -1,15 +1,19 @@
-"""`marts`: made anew with other thresholds, told by name and severity; what is no lake is one line."""
+"""`marts` rebuilds with other thresholds and counts findings by severity; what isn't a lake is one line."""
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from kafkascope.cli.spark.marts_state import are_old
 from kafkascope.lake.home import make_lake, open_lake
 from kafkascope.lake.read.visible_rows import dataset
-from tests.cli.test_ingest import HANGS_SECONDS, SHARE, ingest
-from tests.support.cli import Cli, is_one_line_error, process
+from tests.cli.test_ingest import SHARE
+from tests.support.cli import Cli, is_one_line_error
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 def findings(lake: str) -> list[str]:
@@ -17,36 +21,45 @@ def findings(lake: str) -> list[str]:
     return rows
 
 
-def test_marts_follow_the_tables_and_the_thresholds(tmp_path: Path) -> None:
+def test_marts_follow_the_tables_and_the_thresholds(cli: Cli, spark: "SparkSession", tmp_path: Path) -> None:
     lake = str(tmp_path / "traffic")
-    document = json.loads(ingest(SHARE, "--lake", lake, "--cores", "1", "--no-marts", "--json").stdout)
-    assert document["exchanges"] == document["rows"]["exchanges"] == 404
-    assert (document["packets"], document["statuses"]["answered"] > 300) == (1518, True)
-    assert (document["marts"], document["findings"]) == (None, None)
-    assert document["first_at"].startswith("2026-11-15T12:07:19")
+
+    def document(*arguments: str) -> dict[str, Any]:
+        made: dict[str, Any] = json.loads(cli(*arguments, "--cores", "2", "--json").out)
+        return made
+
+    ingested = document("ingest", SHARE, "--lake", lake, "--no-marts")
+    assert ingested["exchanges"] == ingested["rows"]["exchanges"] == 404
+    assert (ingested["packets"], ingested["statuses"]["answered"] > 300) == (1518, True)
+    assert (ingested["marts"], ingested["findings"]) == (None, None)
+    assert ingested["first_at"].startswith("2026-11-15T12:07:19")
     assert are_old(open_lake(lake))
 
     # Nothing is new, and yet there is something to do.
     high = "share_lock_expired.records=5000"
-    document = json.loads(ingest(SHARE, "--lake", lake, "--cores", "1", "--threshold", high, "--json").stdout)
-    assert document["new"] == [] and document["marts"]["share_deliveries"] == 53
-    assert document["marts"]["findings"] == sum(document["findings"].values()) == len(findings(lake))
+    ingested = document("ingest", SHARE, "--lake", lake, "--threshold", high)
+    assert ingested["new"] == [] and ingested["marts"]["share_deliveries"] == 53
+    assert ingested["marts"]["findings"] == sum(ingested["findings"].values()) == len(findings(lake))
     assert "share_lock_expired" not in findings(lake)
     assert not are_old(open_lake(lake))
 
-    done = process("marts", lake, "--cores", "1", "--json", timeout=HANGS_SECONDS)
-    assert (done.returncode, done.stderr.decode().splitlines()) == (0, ["starting Spark", "building the marts"])
-    document = json.loads(done.stdout)
-    assert list(document) == ["lake", "marts", "findings", "seconds"]
-    assert document["marts"]["findings"] == sum(document["findings"].values()) == len(findings(lake))
+    # Nothing is left to do.
+    ingested = document("ingest", SHARE, "--lake", lake)
+    assert (ingested["new"], ingested["known"], ingested["ingest_id"], ingested["marts"]) == ([], [SHARE], None, None)
+
+    built = document("marts", lake)
+    assert list(built) == ["lake", "marts", "findings", "seconds"]
+    assert built["marts"]["findings"] == sum(built["findings"].values()) == len(findings(lake))
     assert "share_lock_expired" in findings(lake)
+    # The session that was there before goes on.
+    assert spark.range(3).count() == 3
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
         (["none"], 1, "there is no lake here"),
-        (["."], 3, "not a lake of kafkascope's"),
+        (["."], 3, "isn't a kafkascope lake"),
         (["lake", "--threshold", "client_throttled.ms=-1"], 2, "it must be 0 or more"),
         ([], 2, "Missing argument 'LAKE'"),
     ],

@@ -16,6 +16,7 @@ import cramjam
 import pytest
 
 from kafkascope.codec.records.lz4_frame import with_right_checksum
+from kafkascope.codec.records.record_data import Record, encode_records, new_batch
 from tests.cli.test_read import consumer, producer
 from tests.support.cli import COMMAND, Answer, Cli, is_one_line_error, process
 from tests.support.packet_build import Stamped, Talk, enhanced, ethernet, interface, merged, pcap, section
@@ -43,9 +44,11 @@ def count_of(answer: Answer, way: list[str]) -> int:
     return int(answer.err.split(" exchange")[0].rsplit(maxsplit=1)[1]) if way else len(answer.out.splitlines()) - 1
 
 
+SEGMENT = encode_records([new_batch([Record(7, 1_767_268_800_000, b"key", b"value")])])
+OLD_SEGMENT = encode_records([new_batch([Record(7, 1_767_268_800_000, b"key", b"value")], magic=1)])
 SNOOP = b"snoop\0\0\0" + bytes.fromhex("00000002 00000004") + bytes(40)
 REFUSED: list[tuple[str, bytes, str]] = [
-    ("empty", b"", "is empty: nothing is recorded"),
+    ("empty", b"", "is empty: nothing was recorded"),
     ("a text", b"hello\nworld\n", "it is text without a line of a broker's request log"),
     ("output of tcpdump", b"10:06:17.643 IP 10.0.0.1.9092 > 10.0.0.7.40001: Flags [S]\n" * 9, "as tcpdump -w writes"),
     ("a program", b"\x7fELF\x02\x01\x01" + bytes(99), "it starts neither as pcap nor as pcapng"),
@@ -54,12 +57,14 @@ REFUSED: list[tuple[str, bytes, str]] = [
     ("a pcapng header that is none", NG[:8] + b"abcd" + NG[12:], "the pcapng header is broken"),
     ("gzip that is cut at its start", gzip.compress(PLAIN)[:14], "the gzip data is cut, and nothing of it can be"),
     ("gzip that is broken at its start", gzip.compress(PLAIN)[:10] + bytes(99), "the gzip data is broken"),
-    ("xz that is cut at its start", lzma.compress(PLAIN)[:14], "the xz data is cut, and nothing of it can be unpacked"),
+    ("xz that is cut at its start", lzma.compress(PLAIN)[:14], "cut, and nothing of it can be decompressed"),
     ("zstd that is cut at its start", bytes(cramjam.zstd.compress(PLAIN))[:14], "the zstd data is cut"),
     ("lz4 that is cut at its start", bytes(cramjam.lz4.compress(PLAIN))[:14], "the lz4 data is cut"),
     ("a text in gzip", gzip.compress(b"hello\n" * 99), "(inside gzip)"),
-    ("bzip2", bz2.compress(PLAIN), "is bzip2 data, which is not read; unpack it first: bunzip2 FILE"),
-    ("snoop", SNOOP, "is a snoop file, which is not read; convert it first: editcap -F pcap FILE converted.pcap"),
+    ("bzip2", bz2.compress(PLAIN), "is bzip2 data, which isn't read; decompress it first: bunzip2 FILE"),
+    ("segment", SEGMENT, "is a segment of a log directory; list it with kafkascope log FILE"),
+    ("old segment", OLD_SEGMENT, "is a segment of a log directory; list it with kafkascope log FILE"),
+    ("snoop", SNOOP, "is a snoop file, which isn't read; convert it first: editcap -F pcap FILE converted.pcap"),
     ("snoop in gzip", gzip.compress(SNOOP), "(inside gzip) is a snoop file"),
     ("a program in xz", lzma.compress(b"\x7fELF\x02\x01\x01" + bytes(99)), "nor as pcapng (inside xz)"),
 ]  # fmt: skip
@@ -240,7 +245,7 @@ NOTHING: list[tuple[str, bytes, str]] = [
     (
         "another link type",
         pcap(PACKETS, link=147),
-        "27 packets of a link type that is not read (147)",
+        "27 packets of a link type that isn't read (147)",
     ),
     ("packets in part", pcap(PACKETS, snap_length=62), "recorded in part, 550 B lost; record whole packets: tcpdump"),
     ("a request log without a request", LOG.encode(), "no request in it that can be read (1 log line"),
@@ -335,7 +340,7 @@ def test_following_is_advised_for_plain_files_alone(cli: Cli, tmp_path: Path, fo
         (["--slow", "-5ms"], "'-5ms' is no duration"),
         (["--port", "70000"], "70000"),
         (["--exchange", ""], "an exchange id has up to 24 hex digits"),
-        (["--where", "api = 'x'"], "= is written == (character 5)"),
+        (["--where", "api = 'x'"], "use == instead of = (character 5)"),
     ],
 )  # fmt: skip
 def test_wrong_use_is_one_line_with_2(cli: Cli, tmp_path: Path, arguments: list[str], message: str) -> None:

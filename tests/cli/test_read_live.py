@@ -230,7 +230,7 @@ def test_a_request_log_that_is_rotated_goes_on_with_the_new_one(tmp_path: Path, 
             assert reading.correlation() == 2
         else:
             os.truncate(path, 0)
-        assert reading.warned() == f"kafkascope: {path} was {how}; reading goes on with the new one"
+        assert reading.warned() == f"kafkascope: {path} was {how}; reading continues with the new file"
         append(path, log_line(3))
         assert reading.correlation() == 3
         code, _, err = reading.interrupt()
@@ -267,7 +267,7 @@ def test_what_takes_the_place_of_a_recording_and_is_none_ends_it(tmp_path: Path)
     assert code == 3
     replaced, refused, account = err.splitlines()
     assert "was replaced" in replaced
-    assert "is no recording" in refused
+    assert "isn't a recording" in refused
     assert "4 exchanges" in account
 
 

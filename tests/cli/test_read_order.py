@@ -65,7 +65,7 @@ def test_files_of_a_glob_are_put_in_their_own_order(packed: bool, tmp_path: Path
     done = cli("read", "--json", *names)
     assert rows(done) == expected
     assert done.code == 3 and "is older than" not in done.err
-    assert "trace.pcap11.txt is no recording" in done.err
+    assert "trace.pcap11.txt isn't a recording" in done.err
 
 
 def rows(done: Answer) -> list[dict[str, Any]]:

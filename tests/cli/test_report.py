@@ -77,10 +77,12 @@ def test_exits_with_3_where_nothing_is_recorded(cli: Cli, tmp_path: Path) -> Non
     later = ("report", lake.uri, "--between", "2027-01-01", "-")
     answer = cli(*later)
     assert answer.code == 3
-    assert answer.out.startswith("? Not judged\nNo exchange is recorded in this time: there was nothing to judge.\n")
+    assert answer.out.startswith(
+        "? Not judged\nNo exchange was recorded in this time, so there was nothing to judge.\n"
+    )
     document = json.loads(cli(*later, "--json").out)
     assert (document["verdict"]["state"], document["exchanges"]) == ("unknown", 0)
-    assert cli(*later, "--html", "-").out.count("No exchange is recorded in this time") == 2
+    assert cli(*later, "--html", "-").out.count("No exchange was recorded in this time") == 2
 
 
 def test_a_lake_is_not_said_to_stand_before_a_flag_that_is_not_there(cli: Cli) -> None:
@@ -90,7 +92,7 @@ def test_a_lake_is_not_said_to_stand_before_a_flag_that_is_not_there(cli: Cli) -
 def test_an_error_steers_no_terminal(cli: Cli, tmp_path: Path) -> None:
     lake = lake_of(tmp_path / "lake", {"share_deliveries": [delivery(group_id=HOSTILE)], "findings": []})
     answer = cli("report", lake.uri, "--group", "nope")
-    assert answer.code == 2 and "there are <script>" in answer.err
+    assert answer.code == 2 and "it has <script>" in answer.err
     assert "\x1b" not in answer.err and "\u202e" not in answer.err
 
 
@@ -122,11 +124,11 @@ def test_a_terminal_obeys_no_name(cli: Cli, tmp_path: Path) -> None:
         ([], 2, "LAKE is missing"),
         (["--json", "lake"], 2, "LAKE is missing; it stands before --json"),
         (["none"], 3, "there is no lake here"),
-        (["."], 3, "not a lake of kafkascope's"),
+        (["."], 3, "isn't a kafkascope lake"),
         (["newer"], 3, "a lake of format 99"),
-        (["new"], 3, "no marts yet: run kafkascope marts"),
-        (["gopher://x"], 2, "cannot be opened"),
-        (["lake", "--group", "nobody"], 2, "is called nobody; there are processors"),
+        (["new"], 3, "no marts yet; run kafkascope marts"),
+        (["gopher://x"], 2, "can't be opened"),
+        (["lake", "--group", "nobody"], 2, "is called nobody; it has processors"),
         (["lake", "--between", "soon", "-"], 2, "'soon' is no time"),
         (["lake", "--between", "2026-11-15", "2026-11-14"], 2, "is not behind the start"),
         (["lake", "--between", "2026-11-15"], 2, "requires 2 arguments"),

@@ -76,8 +76,8 @@ def test_describe_quorum_asks_about_the_metadata_log_by_itself() -> None:
     [
         ({"topcs": []}, "DescribeQuorumRequest v2, topcs: no such field; did you mean topics?"),
         ({"topics": [{"topicNam": "x"}]}, "topics[0].topicNam: no such field; did you mean topicName?"),
-        ({"topics": [{"partitions": [{"partitionIndex": "0"}]}]}, "partitionIndex: this is a string, int32 wanted"),
-        ([], "DescribeQuorumRequest v2: this is a list, an object wanted"),
+        ({"topics": [{"partitions": [{"partitionIndex": "0"}]}]}, "partitionIndex: expected int32, got a string"),
+        ([], "DescribeQuorumRequest v2: expected an object, got a list"),
     ],
 )
 def test_what_is_wrong_is_named_by_its_path_before_anything_is_sent(content: object, says: str) -> None:

@@ -146,9 +146,9 @@ INEXACT: list[tuple[str, str, int, str, Any, str]] = [
     ("explicit default", "ApiVersionsResponse", 3, "0000 01 00000000 01 03 01 00",
      {"zkMigrationReady": False}, "zkMigrationReady: tag 3 holds its default, which is not written"),
     ("out of order", "ApiVersionsResponse", 3, "0000 01 00000000 02 03 01 01 01 08 0000000000000005",
-     {"finalizedFeaturesEpoch": 5, "zkMigrationReady": True}, "tag 1 stands behind tag 3"),
+     {"finalizedFeaturesEpoch": 5, "zkMigrationReady": True}, "tag 1 is after tag 3"),
     ("duplicate", "ApiVersionsResponse", 3, "0000 01 00000000 02 01 08 0000000000000005 01 08 0000000000000006",
-     {"finalizedFeaturesEpoch": 6}, "tag 1 stands again"),
+     {"finalizedFeaturesEpoch": 6}, "tag 1 is repeated"),
     ("bool of 2", "AlterConfigsRequest", 0, "00000000 02",
      {"validateOnly": True}, "validateOnly: bool is 2, written as 1"),
     ("wrong tag size", "ApiVersionsResponse", 3, "0000 01 00000000 02 01 07 0000000000000005 03 01 01",
@@ -162,7 +162,7 @@ INEXACT: list[tuple[str, str, int, str, Any, str]] = [
     ("array length -2", "MetadataRequest", 1, "fffffffe", {"topics": None}, "topics: count -2, written as -1"),
     ("string length -2", "FindCoordinatorResponse", 1, "00000000 0000 fffe 00000000 0000 00000000",
      {"errorMessage": None}, "length -2, written as -1"),
-    ("trailing bytes", "ApiVersionsRequest", 3, "01 01 00 ffff", {}, "2 bytes behind the message (offset 3)"),
+    ("trailing bytes", "ApiVersionsRequest", 3, "01 01 00 ffff", {}, "2 bytes after the message (offset 3)"),
     ("a compact length of -2", "MetadataRequest", 9, "ffffffff0f 00 00 00 00", {"topics": None}, "count"),
 ]  # fmt: skip
 
@@ -198,7 +198,7 @@ def test_null_is_allowed_in_the_nullable_versions_alone(
         data = kafkascope.encode(name, version, {field: None})
         assert kafkascope.decode(name, version, data).value[field] is None
     for version in not_nullable:
-        with pytest.raises(EncodeError, match=f"{field}: null where version {version} allows none"):
+        with pytest.raises(EncodeError, match=f"{field}: null, which version {version} doesn't allow"):
             kafkascope.encode(name, version, {field: None})
 
 
@@ -206,7 +206,7 @@ def test_null_of_a_later_versions_nullable_element_is_refused_before_it() -> Non
     # CreateTopicsResponse configs: nullable from 5; MetadataResponse names: nullable from 12.
     element = next(field.fields for field in layout("MetadataResponse", 12).fields if field.name == "topics")
     assert [field.nullable for field in element if field.name == "name"] == [True]
-    with pytest.raises(EncodeError, match=r"topics\[0\].name: null where version 11 allows none"):
+    with pytest.raises(EncodeError, match=r"topics\[0\].name: null, which version 11 doesn't allow"):
         kafkascope.encode("MetadataResponse", 11, {"topics": [{"name": None}]})
     with pytest.raises(DecodeError, match=r"topics\[0\].name: length -1: null where null is not allowed"):
         # throttle, no brokers, no cluster id, controller; one topic: error, name null, and enough bytes for the rest
@@ -266,7 +266,7 @@ def test_uuid_in_json_is_unpadded_url_safe_base64() -> None:
         ("ApiVersionsRequest", 3, "01 01 ffffffff07", "tags need 4294967294 bytes, 0 left"),
         ("ApiVersionsRequest", 3, "01 01 01 05 ffffffff07", "tag5: size 2147483647 of tag 5, 0 bytes left"),
         ("ApiVersionsRequest", 3, "7f 61", "clientSoftwareName: string needs 126 bytes, 1 left (offset 1)"),
-        ("ApiVersionsRequest", 3, "828002" + "61" * 32_769, "string of 32769 bytes, Kafka's limit is 32767"),
+        ("ApiVersionsRequest", 3, "828002" + "61" * 32_769, "string of 32769 bytes; Kafka's limit is 32767"),
         ("SaslAuthenticateRequest", 0, "7fffffff", "authBytes: bytes needs 2147483647 bytes, 0 left (offset 4)"),
         ("SaslAuthenticateRequest", 0, "ffffffff", "authBytes: length -1: null where null is not allowed (offset 0)"),
         ("SaslAuthenticateRequest", 0, "", "length needs 4 bytes, 0 left (offset 0)"),
@@ -305,10 +305,10 @@ def test_versions_and_messages_that_are_not_there_are_usage_errors() -> None:
     with pytest.raises(kafkascope.UsageError, match=r"ShareFetchRequest has no version 7; it has 0-2"):
         kafkascope.decode("ShareFetchRequest", 7, b"")
     with pytest.raises(
-        kafkascope.UsageError, match=r"ShareFetchRequest v2 is not in Kafka 4.1; releases that have it: 4.2\+"
+        kafkascope.UsageError, match=r"ShareFetchRequest v2 isn't in Kafka 4.1; releases that have it: 4.2\+"
     ):
         kafkascope.decode("ShareFetchRequest", 2, b"", release="4.1")
     with pytest.raises(kafkascope.NotFoundError, match="did you mean ShareFetchRequest"):
         kafkascope.encode("ShareFetchRequst", 2, {})
-    with pytest.raises(kafkascope.UsageError, match=r"release 9\.9 is not in the catalog"):
+    with pytest.raises(kafkascope.UsageError, match=r"release 9\.9 isn't in the catalog"):
         kafkascope.encode("ShareFetchRequest", 2, {}, release="9.9")

@@ -130,35 +130,35 @@ def test_takes_tuples_and_any_mapping() -> None:
 
 # (message, version, path of the field, a value of the wrong type or size, what the error says behind the path)
 WRONG: list[tuple[str, int, str, Any, str]] = [
-    ("ShareFetchRequest", 2, "shareSessionEpoch", "12", "this is a str, int32 wanted"),
-    ("ShareFetchRequest", 2, "shareSessionEpoch", True, "this is a bool, int32 wanted"),
-    ("ShareFetchRequest", 2, "shareSessionEpoch", 1.0, "this is a float, int32 wanted"),
-    ("ShareFetchRequest", 2, "shareSessionEpoch", 2**31, "2147483648 does not fit int32"),
-    ("ShareFetchRequest", 2, "shareAcquireMode", -129, "-129 does not fit int8"),
+    ("ShareFetchRequest", 2, "shareSessionEpoch", "12", "expected int32, got a str"),
+    ("ShareFetchRequest", 2, "shareSessionEpoch", True, "expected int32, got a bool"),
+    ("ShareFetchRequest", 2, "shareSessionEpoch", 1.0, "expected int32, got a float"),
+    ("ShareFetchRequest", 2, "shareSessionEpoch", 2**31, "2147483648 doesn't fit int32"),
+    ("ShareFetchRequest", 2, "shareAcquireMode", -129, "-129 doesn't fit int8"),
     # Python refuses to write out more than 4,300 digits.
-    ("ShareFetchRequest", 2, "shareAcquireMode", 10**5000, "a number of more than 64 bits does not fit int8"),
-    ("ShareFetchRequest", 2, "isRenewAck", 1, "this is an int, true or false wanted"),
-    ("ShareFetchRequest", 2, "groupId", b"g", "this is a bytes, a string wanted"),
-    ("ShareFetchRequest", 2, "groupId", "x" * 32_768, "string of 32768 bytes, Kafka's limit is 32767"),
-    ("ShareFetchRequest", 2, "groupId", "\ud800", "a lone surrogate, which UTF-8 cannot say"),
-    ("ShareFetchRequest", 2, "topics", None, "null where version 2 allows none"),
-    ("ShareFetchRequest", 2, "topics", {}, "this is a dict, a list of struct wanted"),
-    ("ShareFetchRequest", 2, "topics[0]", [], "this is a list, an object wanted"),
-    ("ShareFetchRequest", 2, "topics[0].topicId", str(UUID(int=0)), "this is a str, a uuid wanted"),
+    ("ShareFetchRequest", 2, "shareAcquireMode", 10**5000, "a number of more than 64 bits doesn't fit int8"),
+    ("ShareFetchRequest", 2, "isRenewAck", 1, "expected true or false, got an int"),
+    ("ShareFetchRequest", 2, "groupId", b"g", "expected a string, got a bytes"),
+    ("ShareFetchRequest", 2, "groupId", "x" * 32_768, "string of 32768 bytes; Kafka's limit is 32767"),
+    ("ShareFetchRequest", 2, "groupId", "\ud800", "a lone surrogate, which UTF-8 can't encode"),
+    ("ShareFetchRequest", 2, "topics", None, "null, which version 2 doesn't allow"),
+    ("ShareFetchRequest", 2, "topics", {}, "expected a list of struct, got a dict"),
+    ("ShareFetchRequest", 2, "topics[0]", [], "expected an object, got a list"),
+    ("ShareFetchRequest", 2, "topics[0].topicId", str(UUID(int=0)), "expected a uuid, got a str"),
     ("ShareFetchRequest", 2, "topics[0].topicID", 1, "no such field; did you mean topicId?"),
     ("ShareFetchRequest", 1, "isRenewAck", True, "no such field in version 1; it is in versions 2+"),
     ("ShareFetchRequest", 0, "topics[0].partitions[0].acknowledgementBatches[0].acknowledgeTypes[1]", False,
-     "this is a bool, int8 wanted"),
-    ("SaslAuthenticateRequest", 2, "authBytes", "c2VjcmV0", "this is a str, bytes wanted"),
-    ("AlterClientQuotasRequest", 1, "entries[0].ops[0].value", "1", "this is a str, float64 wanted"),
-    ("AlterClientQuotasRequest", 1, "entries[0].ops[0].value", 10**400, "does not fit float64"),
-    ("FetchRequest", 17, "replicaState.replicaId", -1.0, "this is a float, int32 wanted"),
-    ("FetchRequest", 17, "replicaState.replicaEpoch", True, "this is a bool, int64 wanted"),
-    ("HeartbeatRequest", 0, UNKNOWN_TAGS, [{"tag": 1, "data": b""}], "version 0 is not flexible and has no tags"),
-    ("HeartbeatRequest", 4, UNKNOWN_TAGS, {"tag": 1}, "this is a dict, a list wanted"),
-    ("HeartbeatRequest", 4, f"{UNKNOWN_TAGS}[0]", {"tag": "1", "data": b""}, "an object with `tag` and `data` wanted"),
-    ("HeartbeatRequest", 4, f"{UNKNOWN_TAGS}[0]", {"tag": True, "data": b""}, "an object with `tag` and `data` wanted"),
-    ("HeartbeatRequest", 4, f"{UNKNOWN_TAGS}[0]", {"tag": -1, "data": b""}, "an object with `tag` and `data` wanted"),
+     "expected int8, got a bool"),
+    ("SaslAuthenticateRequest", 2, "authBytes", "c2VjcmV0", "expected bytes, got a str"),
+    ("AlterClientQuotasRequest", 1, "entries[0].ops[0].value", "1", "expected float64, got a str"),
+    ("AlterClientQuotasRequest", 1, "entries[0].ops[0].value", 10**400, "doesn't fit float64"),
+    ("FetchRequest", 17, "replicaState.replicaId", -1.0, "expected int32, got a float"),
+    ("FetchRequest", 17, "replicaState.replicaEpoch", True, "expected int64, got a bool"),
+    ("HeartbeatRequest", 0, UNKNOWN_TAGS, [{"tag": 1, "data": b""}], "version 0 isn't flexible and has no tags"),
+    ("HeartbeatRequest", 4, UNKNOWN_TAGS, {"tag": 1}, "expected a list, got a dict"),
+    ("HeartbeatRequest", 4, f"{UNKNOWN_TAGS}[0]", {"tag": "1", "data": b""}, "an object with `tag` and `data`"),
+    ("HeartbeatRequest", 4, f"{UNKNOWN_TAGS}[0]", {"tag": True, "data": b""}, "an object with `tag` and `data`"),
+    ("HeartbeatRequest", 4, f"{UNKNOWN_TAGS}[0]", {"tag": -1, "data": b""}, "an object with `tag` and `data`"),
     ("HeartbeatRequest", 4, f"{UNKNOWN_TAGS}[0].tag", {"tag": 2**31, "data": b""}, "tag 2147483648"),
     ("HeartbeatRequest", 4, f"{UNKNOWN_TAGS}[0].tag", {"tag": 10**5000, "data": b""}, "tag a number of more than 64"),
     ("FetchRequest", 17, f"{UNKNOWN_TAGS}[0].tag", {"tag": 0, "data": b""}, "tag 0 is a field of this version"),
@@ -207,8 +207,8 @@ def test_a_complete_value_with_one_wrong_field_is_refused_too(case: tuple[str, i
 
 @pytest.mark.parametrize("wrong", [{"replicaId": -1.0, "replicaEpoch": -1}, {"replicaId": -1, "replicaEpoch": -1.0}])
 def test_a_tagged_struct_of_wrong_types_does_not_pass_for_its_default(wrong: dict[str, Any]) -> None:
-    """-1.0 == -1, but a float is no int32."""
-    with pytest.raises(kafkascope.EncodeError, match="this is a float"):
+    """-1.0 == -1, but a float isn't an int32."""
+    with pytest.raises(kafkascope.EncodeError, match="got a float"):
         kafkascope.encode("FetchRequest", 17, {"replicaState": wrong})
 
 

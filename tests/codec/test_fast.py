@@ -180,7 +180,7 @@ def test_a_message_without_fields_is_an_object_still() -> None:
     assert encode("ListGroupsRequest", 0, {}) == b""
     wrong: Any
     for wrong in ([], "", ()):
-        with pytest.raises(EncodeError, match="an object wanted"):
+        with pytest.raises(EncodeError, match="expected an object"):
             encode("ListGroupsRequest", 0, wrong)
 
 

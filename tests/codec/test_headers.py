@@ -246,7 +246,7 @@ def test_unknown_apis_and_versions_are_data() -> None:
     assert (decoded.name, decoded.api, decoded.api_key, decoded.version) == (None, None, 999, 1)
     assert decoded.body is None
     assert decoded.header.value["clientId"] == "app"
-    assert decoded.reasons == ("API key 999 is not in the catalog; 4 bytes left unread (offset 13)",)
+    assert decoded.reasons == ("API key 999 isn't in the catalog; 4 bytes left unread (offset 13)",)
     newer = hexes("""
         004e 0063            # ShareFetch v99
         00000007             # correlation id 7
@@ -256,10 +256,10 @@ def test_unknown_apis_and_versions_are_data() -> None:
     """)
     decoded = kafkascope.decode_frame(newer)
     assert (decoded.name, decoded.version, decoded.body) == ("ShareFetchRequest", 99, None)
-    assert decoded.reasons == ("ShareFetchRequest v99 is not in the catalog; 2 bytes left unread (offset 11)",)
+    assert decoded.reasons == ("ShareFetchRequest v99 isn't in the catalog; 2 bytes left unread (offset 11)",)
     answer = kafkascope.decode_frame(hexes("00000007 0000"), response_to=(999, 1))
     assert (answer.name, answer.correlation_id, answer.body) == (None, 7, None)
-    with pytest.raises(UsageError, match="no API is called Heartbeet; did you mean Heartbeat"):
+    with pytest.raises(UsageError, match="unknown API Heartbeet; did you mean Heartbeat"):
         kafkascope.decode_frame(hexes("00000007 0000"), response_to=("Heartbeet", 1))
 
 
@@ -300,18 +300,18 @@ def test_a_header_that_contradicts_the_message_is_refused(wrong: dict[str, int])
     right = {"requestApiKey": 18, "requestApiVersion": 3, "correlationId": 1}
     frame = kafkascope.encode_frame("ApiVersionsRequest", 3, {}, right)
     assert frame == kafkascope.encode_frame("ApiVersionsRequest", 3, {}, {"correlationId": 1})
-    with pytest.raises(EncodeError, match=rf"RequestHeader v2, {next(iter(wrong))}: .* ApiVersionsRequest v3"):
+    with pytest.raises(EncodeError, match=rf"RequestHeader v2, {next(iter(wrong))}: ApiVersionsRequest v3 has"):
         kafkascope.encode_frame("ApiVersionsRequest", 3, {}, right | wrong)
 
 
 @pytest.mark.parametrize("data", [5, "00", None])
 def test_a_frame_that_is_no_bytes_is_wrong_use(data: Any) -> None:
-    with pytest.raises(UsageError, match="bytes wanted"):
+    with pytest.raises(UsageError, match="expected bytes"):
         kafkascope.decode_frame(data)
 
 
 def test_a_version_that_is_no_number_is_wrong_use() -> None:
-    with pytest.raises(UsageError, match="a version is a number"):
+    with pytest.raises(UsageError, match="a version must be a number"):
         kafkascope.decode_frame(bytes(8), response_to=("Heartbeat", "1"))  # type: ignore[arg-type]
 
 

@@ -88,7 +88,7 @@ def test_a_present_name_wins_over_another_fields_earlier_one() -> None:
 
 
 def test_a_field_under_two_of_its_names_is_refused() -> None:
-    with pytest.raises(EncodeError, match="HeartbeatRequest v0, GroupId: groupId stands twice, under two of its names"):
+    with pytest.raises(EncodeError, match="HeartbeatRequest v0, GroupId: groupId occurs twice, under two of its names"):
         kafkascope.from_json("HeartbeatRequest", 0, {"groupId": "a", "GroupId": "a"})
 
 
@@ -130,7 +130,7 @@ def test_both_forms_of_a_uuid_are_read_and_kafkas_is_written() -> None:
 )
 def test_what_is_no_uuid_is_refused(text: str) -> None:
     with pytest.raises(
-        EncodeError, match="TopicRecord v0, topicId: no uuid; 22 characters of base64 or 36 with dashes"
+        EncodeError, match="TopicRecord v0, topicId: not a uuid; expected 22 characters of base64 or 36 with dashes"
     ):
         kafkascope.from_json("TopicRecord", 0, {"topicId": text})
 
@@ -140,7 +140,7 @@ def test_bytes_are_base64() -> None:
     assert written == {"authBytes": "+//+"}
     assert kafkascope.from_json("SaslAuthenticateRequest", 0, written) == {"authBytes": b"\xfb\xff\xfe"}
     for wrong in ("+//", "a b=", "!!!!", "+//+é"):
-        with pytest.raises(EncodeError, match="SaslAuthenticateRequest v0, authBytes: no base64"):
+        with pytest.raises(EncodeError, match="SaslAuthenticateRequest v0, authBytes: not base64"):
             kafkascope.from_json("SaslAuthenticateRequest", 0, {"authBytes": wrong})
 
 
@@ -189,8 +189,8 @@ def test_a_request_log_without_its_records_says_so() -> None:
     with pytest.raises(EncodeError) as caught:
         kafkascope.from_json("ProduceRequest", 9, written)
     assert str(caught.value) == (
-        "ProduceRequest v9, topicData[0].partitionData[0].recordsSizeInBytes: a request log leaves record data out; "
-        "give the records as base64"
+        "ProduceRequest v9, topicData[0].partitionData[0].recordsSizeInBytes: a request log omits record data; "
+        "pass the records as base64"
     )
 
 
@@ -271,31 +271,37 @@ def test_with_a_release_a_field_of_other_versions_is_refused() -> None:
 
 # (message, version, JSON, path, what is said)
 WRONG: list[tuple[str, int, Any, str, str]] = [
-    ("HeartbeatRequest", 4, [], "", "this is a list, an object wanted"),
-    ("HeartbeatRequest", 4, None, "", "this is null, an object wanted"),
-    ("HeartbeatRequest", 4, {"groupId": 1}, "groupId", "this is a number, a string wanted"),
-    ("HeartbeatRequest", 4, {"GenerationId": "1"}, "GenerationId", "this is a string, int32 wanted"),
-    ("HeartbeatRequest", 4, {"generationId": 1.0}, "generationId", "this is a number with a fraction, int32 wanted"),
-    ("HeartbeatRequest", 4, {"generationId": True}, "generationId", "this is true or false, int32 wanted"),
-    ("HeartbeatRequest", 4, {UNKNOWN_TAGS: {}}, UNKNOWN_TAGS, "this is an object, a list wanted"),
-    ("HeartbeatRequest", 4, {UNKNOWN_TAGS: [1]}, f"{UNKNOWN_TAGS}[0]", "an object with `tag` and base64 `data` wanted"),
+    ("HeartbeatRequest", 4, [], "", "expected an object, got a list"),
+    ("HeartbeatRequest", 4, None, "", "expected an object, got null"),
+    ("HeartbeatRequest", 4, {"groupId": 1}, "groupId", "expected a string, got a number"),
+    ("HeartbeatRequest", 4, {"GenerationId": "1"}, "GenerationId", "expected int32, got a string"),
+    ("HeartbeatRequest", 4, {"generationId": 1.0}, "generationId", "expected int32, got a number with a fraction"),
+    ("HeartbeatRequest", 4, {"generationId": True}, "generationId", "expected int32, got true or false"),
+    ("HeartbeatRequest", 4, {UNKNOWN_TAGS: {}}, UNKNOWN_TAGS, "expected a list, got an object"),
+    (
+        "HeartbeatRequest",
+        4,
+        {UNKNOWN_TAGS: [1]},
+        f"{UNKNOWN_TAGS}[0]",
+        "expected an object with `tag` and base64 `data`",
+    ),
     ("HeartbeatRequest", 4, {UNKNOWN_TAGS: [{"tag": True, "data": ""}]}, f"{UNKNOWN_TAGS}[0]", "an object with `tag`"),
-    ("HeartbeatRequest", 4, {UNKNOWN_TAGS: [{"tag": 1, "data": "?"}]}, f"{UNKNOWN_TAGS}[0].data", "no base64"),
-    ("MetadataRequest", 9, {"topics": {}}, "topics", "this is an object, a list of struct wanted"),
-    ("MetadataRequest", 9, {"topics": [{"name": "a"}, 5]}, "topics[1]", "this is a number, an object wanted"),
+    ("HeartbeatRequest", 4, {UNKNOWN_TAGS: [{"tag": 1, "data": "?"}]}, f"{UNKNOWN_TAGS}[0].data", "not base64"),
+    ("MetadataRequest", 9, {"topics": {}}, "topics", "expected a list of struct, got an object"),
+    ("MetadataRequest", 9, {"topics": [{"name": "a"}, 5]}, "topics[1]", "expected an object, got a number"),
     (
         "MetadataRequest",
         9,
         {"topics": [{"name": "a"}, {"name": []}]},
         "topics[1].name",
-        "this is a list, a string wanted",
+        "expected a string, got a list",
     ),
-    ("MetadataRequest", 9, {"allowAutoTopicCreation": 1}, "allowAutoTopicCreation", "true or false wanted"),
-    ("MetadataRequest", 9, {"allowAutoTopicCreation": "true"}, "allowAutoTopicCreation", "true or false wanted"),
-    ("TopicRecord", 0, {"topicId": 5}, "topicId", "this is a number, uuid as text wanted"),
-    ("SaslAuthenticateRequest", 0, {"authBytes": [1]}, "authBytes", "this is a list, bytes as text wanted"),
-    ("ClientQuotaRecord", 0, {"value": "1"}, "value", "this is a string, float64 wanted"),
-    ("ClientQuotaRecord", 0, {"value": False}, "value", "this is true or false, float64 wanted"),
+    ("MetadataRequest", 9, {"allowAutoTopicCreation": 1}, "allowAutoTopicCreation", "expected true or false"),
+    ("MetadataRequest", 9, {"allowAutoTopicCreation": "true"}, "allowAutoTopicCreation", "expected true or false"),
+    ("TopicRecord", 0, {"topicId": 5}, "topicId", "expected uuid as text, got a number"),
+    ("SaslAuthenticateRequest", 0, {"authBytes": [1]}, "authBytes", "expected bytes as text, got a list"),
+    ("ClientQuotaRecord", 0, {"value": "1"}, "value", "expected float64, got a string"),
+    ("ClientQuotaRecord", 0, {"value": False}, "value", "expected float64, got true or false"),
 ]
 
 
@@ -312,8 +318,8 @@ def test_errors_name_the_path_as_it_was_spelled(name: str, version: int, value: 
     [
         ({"groupID": "g"}, "HeartbeatRequest v4, groupID: no such field; did you mean groupId?"),
         ({"Nonsense": 1}, "HeartbeatRequest v4, Nonsense: no such field"),
-        ({"generationId": 2**31}, "HeartbeatRequest v4, generationId: 2147483648 does not fit int32"),
-        ({"groupId": None}, "HeartbeatRequest v4, groupId: null where version 4 allows none"),
+        ({"generationId": 2**31}, "HeartbeatRequest v4, generationId: 2147483648 doesn't fit int32"),
+        ({"groupId": None}, "HeartbeatRequest v4, groupId: null, which version 4 doesn't allow"),
     ],
 )
 def test_what_json_may_say_but_the_message_may_not_is_said_by_encode(value: Any, says: str) -> None:
@@ -326,4 +332,4 @@ def test_json_in_error_messages_never_shows_content() -> None:
     with pytest.raises(EncodeError) as caught:
         kafkascope.from_json("AlterConfigsRequest", 2, {"resources": [{"configs": [{"value": ["hunter2"]}]}]})
     assert "hunter2" not in str(caught.value)
-    assert str(caught.value) == "AlterConfigsRequest v2, resources[0].configs[0].value: this is a list, a string wanted"
+    assert str(caught.value) == "AlterConfigsRequest v2, resources[0].configs[0].value: expected a string, got a list"

@@ -201,7 +201,7 @@ HOSTILE: list[tuple[str, str, int, bytes]] = [
      uvarint(HALF * 2 // 3) + b"\x00\x01\x00" * (HALF * 2 // 3)),
     ("a good frame that is cut at its end", "CreatePartitionsRequest", 2,
      b"\x02\x01" + bytes(4) + compact(HALF) + b"\x01\x00" * HALF + b"\x00" + bytes(4)),
-    ("bytes behind the message", "ApiVersionsRequest", 0, b"\x00" * HALF),
+    ("bytes after the message", "ApiVersionsRequest", 0, b"\x00" * HALF),
 ]  # fmt: skip
 
 

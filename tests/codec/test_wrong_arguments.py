@@ -16,11 +16,11 @@ from kafkascope.errors import KafkascopeError, UsageError
 @pytest.mark.parametrize(
     ("version", "data", "reason"),
     [
-        (0, 5, "a body is bytes; this is int"),
-        (0, "00", "a body is bytes; this is str"),
-        (0, None, "a body is bytes; this is NoneType"),
-        ("3", b"", "a version is a number; this is str"),
-        (None, b"", "a version is a number; this is NoneType"),
+        (0, 5, "a body must be bytes, not int"),
+        (0, "00", "a body must be bytes, not str"),
+        (0, None, "a body must be bytes, not NoneType"),
+        ("3", b"", "a version must be a number, not str"),
+        (None, b"", "a version must be a number, not NoneType"),
     ],
 )
 def test_bodies_are_bytes_and_versions_numbers(version: Any, data: Any, reason: str) -> None:
@@ -50,20 +50,20 @@ def test_a_version_that_is_as_good_as_a_number_is_kept_as_one() -> None:
 @pytest.mark.parametrize("call", [decode, encode, encode_frame])
 def test_a_release_and_a_name_are_text(call: Any) -> None:
     value: Any = b"" if call is decode else {}
-    with pytest.raises(UsageError, match=r'a release is text, as "4\.4"; this is float'):
+    with pytest.raises(UsageError, match=r'a release must be text such as "4\.4", not float'):
         call("HeartbeatResponse", 0, value, release=3.9)
-    with pytest.raises(UsageError, match="a message goes by its name; this is int"):
+    with pytest.raises(UsageError, match="the name of a message must be text, not int"):
         call(12, 0, value)
 
 
 def test_a_frame_says_what_it_wants() -> None:
-    with pytest.raises(UsageError, match="a version is a number; this is str"):
+    with pytest.raises(UsageError, match="a version must be a number, not str"):
         encode_frame("HeartbeatRequest", "0", {})  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match=r"a header is a dict, as \{'correlationId': 7\}; this is int"):
+    with pytest.raises(UsageError, match=r"a header must be a dict such as \{'correlationId': 7\}, not int"):
         encode_frame("HeartbeatRequest", 0, {}, 7)  # type: ignore[arg-type]
     response_to: Any
     for response_to in ("Heartbeat", ("Heartbeat",), 12, ("Heartbeat", 0, 1)):
-        with pytest.raises(UsageError, match=r"response_to is an API and a version, as \('Heartbeat', 4\)"):
+        with pytest.raises(UsageError, match=r"response_to must be an API and a version, such as \('Heartbeat', 4\)"):
             decode_frame(bytes(6), response_to=response_to)
 
 

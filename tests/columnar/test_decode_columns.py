@@ -126,7 +126,7 @@ def test_nulls_other_types_and_impossible_offsets_are_refused() -> None:
 @pytest.mark.parametrize(
     ("frames", "reason"),
     [
-        (frames_of(2), r"frames are list; an array of binary or large_binary wanted: pa.array\(…, pa.binary\(\)\)"),
+        (frames_of(2), r"frames are list; expected an array of binary or large_binary: pa.array\(…, pa.binary\(\)\)"),
         (b"frame", "frames are bytes; an array"),
         (np.array(frames_of(2), dtype=object), "frames are ndarray; an array"),
         (None, "frames are NoneType; an array"),
@@ -146,13 +146,13 @@ def test_what_is_no_array_of_binary_is_refused(frames: Any, reason: str, content
 @pytest.mark.parametrize(
     ("name", "version", "release", "reason"),
     [
-        (NAME, str(VERSION), None, "a version is a whole number, not str"),
-        (NAME, None, None, "a version is a whole number, not NoneType"),
-        (NAME, float(VERSION), None, "a version is a whole number, not float"),
-        (NAME, True, None, "a version is a whole number, not bool"),
-        (None, VERSION, None, "the name of a message is text, not NoneType"),
-        (b"x", VERSION, None, "the name of a message is text, not bytes"),
-        (NAME, VERSION, 4.3, "a release is text, not float"),
+        (NAME, str(VERSION), None, "a version must be an int, not str"),
+        (NAME, None, None, "a version must be an int, not NoneType"),
+        (NAME, float(VERSION), None, "a version must be an int, not float"),
+        (NAME, True, None, "a version must be an int, not bool"),
+        (None, VERSION, None, "the name of a message must be a str, not NoneType"),
+        (b"x", VERSION, None, "the name of a message must be a str, not bytes"),
+        (NAME, VERSION, 4.3, "a release must be a str, not float"),
     ],
 )
 def test_names_and_versions_of_other_types_are_refused(name: Any, version: Any, release: Any, reason: str) -> None:

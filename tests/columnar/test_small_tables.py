@@ -109,7 +109,7 @@ def test_what_java_reads_without_a_word_stays_in_the_kernel() -> None:
     plain = "04 616161 02 31 00"  # names "aaa" and "1", no tags
     odd = [
         "8400 616161 02 31 00",  # a length of two bytes where one would do
-        "04 616161 02 31 00 ffff",  # two bytes behind the message
+        "04 616161 02 31 00 ffff",  # two bytes after the message
         "04 616161 02 31 01 8700 00",  # tag 7 in two bytes
     ]
     frames = [hexes(each) for each in (plain, *odd)]

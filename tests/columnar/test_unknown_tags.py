@@ -83,7 +83,7 @@ def test_tags_of_a_frame_that_does_not_decode_are_not_those_of_its_neighbours() 
 
 
 def test_tags_within_known_tags_come_in_the_codecs_order() -> None:
-    """The struct of tag 1 is read behind tag 0, and yet named before it."""
+    """The struct of tag 1 is read after tag 0, and yet named before it."""
     replica = {"replicaId": 3, "replicaEpoch": 4, UNKNOWN_TAGS: [{"tag": 5, "data": b"ab"}]}
     value = {"replicaState": replica, UNKNOWN_TAGS: [{"tag": 9, "data": b""}]}
     tags = unknown("FetchRequest", 15, [encode("FetchRequest", 15, value)])

@@ -133,7 +133,7 @@ def test_a_message_of_many_pieces_is_shown_in_part_and_says_so(app: Starlette) -
     assert len(decoded["bytes"]) == MAX_SHOWN_PIECES
     assert decoded["left"] > 400
     page = post(app, "/decode.html", data=body.hex(), **{"as": "OffsetDeleteRequest:0"}).text
-    assert f"{decoded['left']} more pieces are not shown" in page
+    assert f"{decoded['left']} more pieces aren't shown" in page
 
 
 def test_long_values_and_lists_are_cut_and_the_page_stays_small(app: Starlette) -> None:
@@ -166,7 +166,7 @@ def test_why_it_is_not_exact(app: Starlette) -> None:
     assert decoded["problem"] or decoded["reasons"]
     flag = encode("ApiVersionsRequest", 3, {}) + b"\x00\x00"
     shown = post(app, "/decode.html", data=flag.hex(), **{"as": "ApiVersionsRequest:3"}).text
-    assert "2 bytes behind the message (offset 3)" in shown
+    assert "2 bytes after the message (offset 3)" in shown
     assert "not exact" in shown
 
 
@@ -225,12 +225,12 @@ def test_a_recording_shows_its_exchanges_with_links_to_their_messages(app: Starl
         ({"data": "abc"}, 422, "odd number of digits"),
         ({"data": ""}, 422, "nothing to decode"),
         ({"data": "  \n"}, 422, "nothing to decode"),
-        ({"data": "(nothing)"}, 422, "this is no hex, a hex dump or base64"),
+        ({"data": "(nothing)"}, 422, "this isn't hex, a hex dump or base64"),
         ({"data": "0x00 0g"}, 422, "a hex digit"),
         ({"data": "00", "as": "SharFetchRequest:2"}, 404, "did you mean ShareFetchRequest"),
         ({"data": "00", "as": "ShareFetchRequest:99"}, 404, "has no version 99"),
         ({"data": "00", "as": "ShareFetch:2"}, 404, "is an API"),
-        ({"data": "00", "as": "ShareFetchRequest:2", "release": "9.9"}, 404, "release 9.9 is not in the catalog"),
+        ({"data": "00", "as": "ShareFetchRequest:2", "release": "9.9"}, 404, "release 9.9 isn't in the catalog"),
         ({"data": "zz", "form": "hex"}, 422, "a hex digit"),
     ],
 )
@@ -309,7 +309,7 @@ def test_a_browser_that_names_only_the_origin_is_told_apart_by_it(
 
 def test_what_the_page_says_is_about_the_page(app: Starlette) -> None:
     unknown = post(app, data="00000001ffffffffffffffff").json["decoded"]["problem"]
-    assert "say what it is, as NAME:VERSION" in unknown
+    assert "enter the message, as NAME:VERSION" in unknown
     assert "--as" not in unknown
     assert "kafkascope" not in post(app, data="00", **{"as": "Xyzzyqwert:2"}).json["problem"]
 

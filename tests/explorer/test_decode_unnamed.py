@@ -58,7 +58,7 @@ def test_a_response_that_fits_several_apis_is_told_which(app: Starlette) -> None
 def test_a_word_is_not_taken_for_base64(app: Starlette, word: str) -> None:
     found = post(app, data=word)
     assert found.status == 422
-    assert found.json["problem"] == "this is no hex, a hex dump or base64"
+    assert found.json["problem"] == "this isn't hex, a hex dump or base64"
 
 
 def test_the_page_says_how_the_text_was_read(app: Starlette) -> None:
@@ -71,7 +71,7 @@ def test_the_page_says_how_the_text_was_read(app: Starlette) -> None:
 def test_what_is_no_bytes_is_not_sent_to_the_command_line(app: Starlette) -> None:
     response = post(app, data="%zz")
     assert response.status == 422
-    assert response.json["problem"] == "this is no hex, a hex dump or base64"
+    assert response.json["problem"] == "this isn't hex, a hex dump or base64"
 
 
 def test_bytes_that_are_cut_say_so_and_are_not_offered_as_the_hex_of_the_message(app: Starlette) -> None:
@@ -102,7 +102,7 @@ def test_several_frames_are_several_results_with_links(app: Starlette) -> None:
     assert cut["decoded"]["problem"]
     page = post(app, "/decode.html", data=(first + second + second[:9]).hex()).text
     assert 'id="decoded-2-json"' in page
-    assert "3 frames were given" in page
+    assert "3 frames in the input" in page
     assert f"frame 3 at {len(first + second)}" in page
 
 

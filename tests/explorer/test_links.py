@@ -8,6 +8,7 @@ from posixpath import dirname, join, normpath
 from urllib.parse import unquote
 
 from kafkascope.explorer.facts.kips import kip_touches
+from kafkascope.explorer.facts.manual import manual_pages, manual_text
 from kafkascope.explorer.facts.search_entries import entries
 from kafkascope.schema.kip_titles import kip_address
 
@@ -34,6 +35,14 @@ def test_every_internal_link_resolves(whole_site: Path) -> None:
                 seen["wiki"] += 1
                 assert f'<a href="{raw}"' in text
                 continue
+            if (
+                "://" in target
+                and name.startswith("docs/")
+                and f"]({target})" in manual_text(manual_pages()[Path(name).stem].file)
+            ):
+                seen["manual"] += 1
+                assert f'<a href="{raw}" rel="external noreferrer">' in text
+                continue
             if re.match(r"[a-zA-Z][a-zA-Z0-9+.-]*:|//", target):
                 wrong.add(f"{name}: {target} leaves the site")
                 continue
@@ -44,6 +53,7 @@ def test_every_internal_link_resolves(whole_site: Path) -> None:
             elif fragment and unquote(fragment) not in places[place]:
                 wrong.add(f"{name}: {target} has no such place")
     assert seen["links"] > 20_000
+    assert seen["manual"] >= 1
     assert seen["wiki"] == len(kip_touches())
     assert not wrong, sorted(wrong)[:20]
 

@@ -141,7 +141,7 @@ def test_named_bytes_of_batches_inside_a_message_have_their_place_in_it() -> Non
     rows = annotate_records(data + data[:20], 100, "responses[0].records.")
     assert [row.start for row in rows] == [100, *(row.end for row in rows[:-1])]
     assert rows[-1].end == 100 + len(data) + 20
-    assert rows[-1].label == "a batch that is cut off"
+    assert rows[-1].label == "an incomplete batch"
     assert "responses[0].records.batch[1].records[0].value" in {row.path for row in rows}
     assert "responses[0].records.batch[0].records[0].headers[0].key" in {row.path for row in rows}
 

@@ -9,7 +9,8 @@ Marts = dict[str, Rows]
 
 
 def held(outcome: str, **values: Any) -> dict[str, Any]:
-    return row("share_deliveries", outcome=outcome, outcome_at=T0 + 30 * SECOND, rule="delivered_again", **values)
+    usual = {"outcome": outcome, "outcome_at": T0 + 30 * SECOND, "rule": "delivered_again"}
+    return row("share_deliveries", **{**usual, **values})
 
 
 def group(**values: Any) -> Marts:
@@ -79,8 +80,20 @@ def minutes(number: int, **values: Any) -> Marts:
     }
 
 
+# As a broker of 4.3 words them, but for braces around `a=1, b=2`; None where the page of rules shall have none.
+_DETAILS = {
+    "ASSIGNMENT_DELAYED": "Assignment delayed due to the configured initial rebalance delay.",
+    "INCORRECTLY_PARTITIONED_TOPICS": "Following topics do not have the same number of partitions: [a=1, b=2]",
+    "MISSING_CLIENT_TAGS": None,
+    "MISSING_INTERNAL_TOPICS": "Internal topics are missing: [s-counts-changelog]",
+    "MISSING_SOURCE_TOPICS": "Source topics words are missing.",
+    "STALE_TOPOLOGY": None,
+}
+
+
 def status(name: str, seconds: int) -> Marts:
-    return {"streams_statuses": [row("streams_statuses", name=name, to_at=T0 + seconds * SECOND)]}
+    to_at = T0 + seconds * SECOND
+    return {"streams_statuses": [row("streams_statuses", name=name, to_at=to_at, detail=_DETAILS[name])]}
 
 
 def warmup(seconds: int, ended_by: str | None, times: int = 1) -> Marts:
@@ -185,7 +198,7 @@ CASES: dict[str, tuple[Marts, str, str, Marts]] = {
     "share_slow_acknowledgement": (
         late(60, 25),
         "warning",
-        "acknowledged 6 % of 1,000 records after 80 % or more of their 30 s lock; slowest 25 s.",
+        "acknowledged 6 % of 1,000 records after 80 % or more of their 30 s lock: `c1` ×60; slowest 25 s.",
         late(60, 25, renewals=1),
     ),
     "share_refused_acknowledgements": (
@@ -213,21 +226,21 @@ CASES: dict[str, tuple[Marts, str, str, Marts]] = {
         refused("Fetch", "FETCH_SESSION_ID_NOT_FOUND"),
     ),
     "share_moved": (
-        {"share_deliveries": [held("moved")]},
+        {"share_deliveries": [held("moved", rule="start_offset_moved")]},
         "info",
-        "1 record of share group `g` was taken from the members that held it: delivered again.",
+        "1 record of share group `g` was taken from the members that held it; reason: start offset moved.",
         {"share_deliveries": [held("released")]},
     ),
     "streams_task_unheld": (
         unheld(20),
         "warning",
-        "Task `0_0` of streams group `s` had no owner for 20 s: new.",
+        "Task `0_0` of streams group `s` had no owner for 20 s; cause: new.",
         unheld(20, cause="lost"),
     ),
     "streams_long_pause": (
         moved(61),
         "critical",
-        "Task `0_0` of streams group `s` stalled for up to 1 min 1 s in 1 move: revoked.",
+        "Task `0_0` of streams group `s` stalled for up to 1 min 1 s in 1 move; cause: revoked.",
         moved(10),
     ),
     "streams_member_lost": (
@@ -264,7 +277,7 @@ CASES: dict[str, tuple[Marts, str, str, Marts]] = {
     "streams_missing_source_topics": (
         status("MISSING_SOURCE_TOPICS", 1),
         "critical",
-        "Streams group `s` lacked source topics for 1 s: wait.",
+        "Streams group `s` lacked source topics for 1 s: Source topics words are missing.",
         status("ASSIGNMENT_DELAYED", 1),
     ),
     "streams_incorrectly_partitioned_topics": (
@@ -324,7 +337,7 @@ CASES: dict[str, tuple[Marts, str, str, Marts]] = {
     "quorum_frequent_elections": (
         elections(4, 600),
         "warning",
-        "held 4 elections in 30 min: resigned.",
+        "held 4 elections in 30 min; cause: resigned.",
         elections(4, 1300),
     ),
     "quorum_follower_behind": (

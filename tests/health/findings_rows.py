@@ -87,7 +87,7 @@ _USUAL: dict[str, dict[str, Any]] = {
     "streams_statuses": {
         "group_id": "s",
         "name": "ASSIGNMENT_DELAYED",
-        "detail": "wait",
+        "detail": None,
         "from_at": T0,
         "to_at": T0 + SECOND,
         "exchange_id": "x1",

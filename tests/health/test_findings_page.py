@@ -5,10 +5,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kafkascope.health.findings.api_rules import PASSING
+from kafkascope.health.findings.diagnosis import findings_of
 from kafkascope.health.findings.episodes import MAX_EVIDENCE, MAX_SUBJECTS, MERGE_US, MINUTE_US
 from kafkascope.health.findings.needs import NEEDS
 from kafkascope.health.findings.rule import Rule
 from kafkascope.health.findings.rules import RULES
+from tests.health.findings_cases import CASES
 
 PAGE = Path(__file__).parents[2] / "docs" / "findings.md"
 START, END = "<!-- rules -->\n", "<!-- end of rules -->\n"
@@ -40,6 +42,8 @@ def _rule(rule: Rule) -> Iterator[str]:
     yield "| threshold | default | | reason |\n|---|---|---|---|"
     for threshold in rule.thresholds:
         yield f"| `{threshold.name}` | {threshold.default:,g} | {threshold.unit} | {threshold.reason} |"
+    (example,) = [finding for finding in findings_of(CASES[rule.name][0], {}) if finding.rule == rule.name]
+    yield f"\n*Example:* {example.summary}"
     yield f"\n*Do:* {rule.advice.replace('{group}', 'GROUP')}\n"
 
 

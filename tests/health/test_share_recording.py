@@ -9,12 +9,14 @@ from tests.health.share_recorded import group_events, share_events
 from tests.support.incidents import check_locks_expired_when_they_did, logged_outcomes, told_outcomes
 
 GROUP = "processors"
+GROUPS = {"share": GROUP, "poison": "accounting"}
 
 
+@pytest.mark.parametrize("name", GROUPS)
 @pytest.mark.parametrize("without", ["nothing", "state_written"])
-def test_every_delivery_ended_as_the_programs_logged(without: str) -> None:
-    rows = [*share_deliveries(event for event in share_events("share", GROUP) if event.kind != without)]
-    assert told_outcomes(rows) == logged_outcomes()
+def test_every_delivery_ended_as_the_programs_logged(name: str, without: str) -> None:
+    rows = [*share_deliveries(event for event in share_events(name, GROUPS[name]) if event.kind != without)]
+    assert told_outcomes(rows) == logged_outcomes(name)
 
 
 def test_locks_expired_when_their_time_had_passed() -> None:
@@ -28,6 +30,19 @@ def test_renewals_and_archiving_are_those_of_the_incident() -> None:
     archived = {(row.first_offset, row.delivery_count, row.outcome) for row in rows if row.archived}
     assert archived == {(3, 5, "released"), (5, 1, "rejected")}
     assert {row.uncertain for row in rows} == {None}
+
+
+def test_poison_and_rejected_record_are_archived_as_the_members_logged() -> None:
+    rows = [*share_deliveries(share_events("poison", GROUPS["poison"]))]
+    (rejected,) = (event for event in truth("poison") if event.get("type") == "REJECT")
+    released = [event for event in truth("poison") if event.get("type") == "RELEASE"]
+    archived = {(row.first_offset, row.delivery_count, row.outcome, row.client_id) for row in rows if row.archived}
+    assert archived == {
+        (event["offset"], event["deliveryCount"], outcome, event["who"])
+        for event, outcome in ((released[-1], "released"), (rejected, "rejected"))
+    }
+    by_member = sorted((row.delivery_count, row.client_id) for row in rows if row.outcome == "released")
+    assert by_member == [(event["deliveryCount"], event["who"]) for event in released]
 
 
 def test_last_minute_has_the_groups_last_description() -> None:

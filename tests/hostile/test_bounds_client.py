@@ -187,3 +187,44 @@ def test_answers_that_wait_for_a_commit_take_what_their_cap_says(tmp_path: Path)
     commits, rows = map(int, ran.output.split())
     assert (commits, rows) == (8, polls)
     assert ran.peak < 2 * limits.MAX_OBSERVED_BYTES + LANDING_BYTES
+
+
+SHARED = """
+from uuid import UUID
+from kafkascope.client.share.member import ShareMember
+from kafkascope.client.share.membership import Membership
+from kafkascope.client.share.values import FetchLimits
+TOPIC = UUID(int=9)
+def fill(nodes, size):
+    member = ShareMember(Membership("g", "m", ("orders",)), FetchLimits())
+    numbers = list(range(nodes))
+    assignment = {"topicPartitions": [{"topicId": TOPIC, "partitions": numbers}]}
+    joined = {"errorCode": 0, "memberEpoch": 1, "heartbeatIntervalMs": 5_000, "assignment": assignment}
+    (heartbeat,) = member.poll(0.0, fetch=True)
+    member.received(heartbeat, joined, 0.0)
+    (metadata,) = member.poll(0.0, fetch=True)
+    leaders = [{"partitionIndex": n, "leaderId": n, "leaderEpoch": 1} for n in numbers]
+    member.received(metadata, {"topics": [{"topicId": TOPIC, "name": "orders", "partitions": leaders}]}, 0.0)
+    asked = 0
+    for turn in range(nodes):
+        sends = member.poll(0.0, fetch=True)
+        asked = max(asked, len(sends))
+        for send in sends:
+            acquired = [{"firstOffset": 0, "lastOffset": 9, "deliveryCount": 1}]
+            row = {"partitionIndex": send.node, "errorCode": 0, "acknowledgeErrorCode": 0, "records": bytes(size)}
+            row["acquiredRecords"] = acquired
+            topics = [{"topicId": TOPIC, "partitions": [row]}]
+            value = {"errorCode": 0, "acquisitionLockTimeoutMs": 30_000, "responses": topics}
+            member.received(send, value, 0.0)
+    print(asked, member.counts.ignored)
+fill(1, 1)
+"""
+
+
+def test_records_that_wait_for_the_application_take_what_their_cap_says() -> None:
+    """MAX_BUFFERED_RECORD_BYTES: of twenty brokers eight are asked at once, and each sends more than that."""
+    size = 60 * MIB
+    ran = run(SHARED, f"fill(20, {size})")
+    asked, ignored = map(int, ran.output.split()[-2:])
+    assert asked == 8 and ignored > 0
+    assert ran.peak < limits.MAX_BUFFERED_RECORD_BYTES + size + 8 * MIB

@@ -55,7 +55,7 @@ def test_empty_names_by_the_million_are_refused_with_their_place_before_they_are
     ran = run(IMPORTS, f"data = names(15_000_000, {odd})\nrefused('MetadataRequest', 9, data)")
     assert ran.output == (
         f"MetadataRequest v9, topics: the message takes more than {limits.MAX_VALUE_BYTES} bytes as Python values;"
-        " decode_columns reads one that is well-formed (offset 4)"
+        " decode_columns can read it if it is well-formed (offset 4)"
     )
     # The frame itself is there three times while it is put together.
     assert ran.peak < 4 * 30 * MIB
@@ -138,7 +138,7 @@ def test_a_metadata_response_of_200_000_partitions_is_read() -> None:
 @soak
 def test_the_same_with_a_byte_after_it_is_read_carefully() -> None:
     ran = run(IMPORTS, f"{HONEST}\nprint(kafkascope.decode('MetadataResponse', 9, data + b'x').reasons)")
-    assert "1 byte behind the message" in ran.output
+    assert "1 byte after the message" in ran.output
     assert ran.peak < limits.MAX_VALUE_BYTES + 64 * MIB
 
 
@@ -157,7 +157,7 @@ print(len(kafkascope.decode("FetchResponse", 11, data).value["responses"][0]["pa
 
 
 def test_a_longer_frame_is_refused() -> None:
-    with pytest.raises(DecodeError, match=f"the limit is {limits.MAX_FRAME_BYTES}"):
+    with pytest.raises(DecodeError, match=f"the limit, as in a broker, is {limits.MAX_FRAME_BYTES}"):
         kafkascope.decode_frame(bytes(limits.MAX_FRAME_BYTES + 5))
 
 
@@ -227,7 +227,7 @@ refused(batch(bytes(size) + body, 1, 0))
 def test_batches_share_one_budget() -> None:
     budget = Budget()
     budget.take_bytes(limits.MAX_UNPACKED_BYTES - 1, "batch[0]")
-    with pytest.raises(DecodeError, match=r"batch\[1\]: unpacks to more than"):
+    with pytest.raises(DecodeError, match=r"batch\[1\]: decompresses to more than"):
         budget.take_bytes(2, "batch[1]")
 
 

@@ -138,7 +138,7 @@ def test_a_line_beyond_the_cap_is_named_and_reading_goes_on(monkeypatch: pytest.
         offset = len(GOOD) + 1
         assert [row[:1] + row[2:] for row in problems] == ([] if kept else [("long line", 1, offset, 3 * MIB + 1)])
         if not kept:
-            assert problems[0][1].startswith(f"line 2 has {3 * MIB + 1} bytes, of one line ")
+            assert problems[0][1].startswith(f"line 2 has {3 * MIB + 1} bytes, more than the ")
 
 
 def test_parts_of_a_line_are_counted_together(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -254,7 +254,7 @@ def test_a_zstd_frame_with_a_wide_window_is_refused_and_what_came_before_is_kept
     wide = bytes.fromhex("28b52ffd") + bytes([0, exponent << 3]) + bytes.fromhex("010000")
     before = PACK["zstd"](bytes(1000))
     says = f"{1 << 10 + exponent} bytes, {limits.MAX_WINDOW_BYTES} are allowed"
-    assert unpack(before + wide + before) == (1000, f"the zstd data needs a window of {says}; pack it again")
+    assert unpack(before + wide + before) == (1000, f"the zstd data needs a window of {says}; compress it again")
     with pytest.raises(InputError, match="needs a window of"):
         list(Reading(BytesIO(wide)).batches())
     widest = bytes.fromhex("28b52ffd") + bytes([0, 17 << 3]) + bytes.fromhex("010000")
@@ -264,7 +264,7 @@ def test_a_zstd_frame_with_a_wide_window_is_refused_and_what_came_before_is_kept
 def test_an_xz_stream_with_a_wide_dictionary_is_refused() -> None:
     for bits, problem in (
         (27, None),
-        (28, f"the xz data needs a dictionary of more than {limits.MAX_WINDOW_BYTES} bytes; pack it again"),
+        (28, f"the xz data needs a dictionary of more than {limits.MAX_WINDOW_BYTES} bytes; compress it again"),
     ):
         packed = lzma.compress(b"abc", filters=[{"id": lzma.FILTER_LZMA2, "preset": 0, "dict_size": 1 << bits}])
         assert unpack(packed) == (0 if problem else 3, problem)

@@ -103,7 +103,7 @@ def test_what_is_beyond_one_frame_is_refused_while_it_is_read(tmp_path: Path) ->
     path = tmp_path / "text"
     path.write_bytes(RAW.hex().encode() * 4)
     output, peak = read_in_a_child(path, f"limits.MAX_INPUT_BYTES = {MIB}")
-    assert output == f"more than {MIB} bytes, the most that one frame has, as a broker allows"
+    assert output == f"more than {MIB} bytes, the most that a broker allows for one frame"
     assert peak < 16 * MIB
 
 
@@ -130,9 +130,9 @@ def test_raw_bytes_beyond_one_frame_are_refused(tmp_path: Path) -> None:
     [
         (b"00" * 50_000 + b"0g", "'g' isn't a hex digit (digit 100002)"),
         (b"00" * 50_000 + b"0", "hex has an odd number of digits (100001); a byte is two"),
-        (b"0011 \xff" * 20_000, "holds bytes that are none"),
+        (b"0011 \xff" * 20_000, "contains other bytes"),
         (dump_of(RAW[:64]) * 2, "line 5 of the dump is at 0x0, 0x40 expected"),
-        (base64.b64encode(RAW[:100]) + b"==" + b"abcd", "no hex, a hex dump or base64"),
+        (base64.b64encode(RAW[:100]) + b"==" + b"abcd", "isn't hex, a hex dump or base64"),
     ],
 )
 def test_what_is_wrong_with_long_text_is_said_with_its_place(text: bytes, reason: str) -> None:

@@ -96,6 +96,8 @@ DRIVEN_BY = {
     "MAX_APIS": ("client/test_looks.py", "test_apis_that_nobody_knows_are_kept_up_to_a_limit"),
     "MAX_UNKNOWN_VERSIONS": ("client/test_looks.py", "test_versions_that_nobody_knows_are_listed_up_to_a_limit"),
     "MAX_KNOWN_PARTITIONS": (_SMALL, "test_leaders_beyond_the_cap_are_forgotten"),
+    "MAX_HELD_RANGES": ("client/share/test_session.py", "test_ranges_beyond_the_cap_are_left_to_expire"),
+    "MAX_BUFFERED_RECORD_BYTES": (_CLIENT, "test_records_that_wait_for_the_application_take_what_their_cap_says"),
     "MAX_UPLOAD_BYTES": (_EXPLORER, "test_an_upload_takes_what_its_cap_says"),
     "MAX_DECODE_SECONDS": (
         "explorer/test_decode.py", "test_decoding_that_takes_too_long_is_ended_and_the_next_one_works",

@@ -200,6 +200,72 @@ def test_quorum_lost_a_follower_and_then_its_leader() -> None:
     assert lags[-1] >= 12
 
 
+def _noted(name: str, event: str) -> int:
+    return next(int(line["at"]) for line in truth(name) if line["who"] == "recipe" and line["event"] == event)
+
+
+def test_frozen_broker_lost_its_partitions_after_its_session_and_came_back_in_sync() -> None:
+    frozen, thawed = _noted("frozen", "frozen"), _noted("frozen", "thawed")
+    assert thawed - frozen >= 10_000_000
+    leads: dict[bool, list[int]] = {True: [], False: []}
+    for event in truth("frozen"):
+        if event["event"] == "leaders" and event["at"] > frozen:
+            leads[4 in event["leaders"].values()].append(event["at"])
+    # broker.session.timeout.ms is 9 s, and the broker's last heartbeat came up to 2 s before the freeze
+    assert leads[True] and leads[False]
+    assert max(leads[True]) < min(leads[False])
+    assert 7_000_000 < min(leads[False]) - frozen < thawed - frozen
+    last = [event for event in truth("frozen") if event["event"] == "leaders"][-1]
+    assert {len(nodes) for nodes in last["inSync"].values()} == {2}
+
+
+def test_frozen_broker_delayed_the_patient_producer_and_failed_the_hasty_one() -> None:
+    frozen, thawed = _noted("frozen", "frozen"), _noted("frozen", "thawed")
+    failed = [event for event in truth("frozen") if event["event"] == "failed"]
+    assert {(event["who"], event["error"]) for event in failed} == {("sensors", "TimeoutException")}
+    assert all(frozen < event["at"] < thawed + SLACK_US for event in failed)
+    slow = [event for event in truth("frozen") if event["event"] == "produced" and event["ms"] > 5000]
+    assert {event["who"] for event in slow} == {"web-shop"}
+    # also where another broker leads and the frozen one follows: acks=all waits for it
+    before = [line for line in truth("frozen") if line["event"] == "leaders" and line["at"] < frozen][-1]
+    waiting = {f"orders-{event['partition']}" for event in slow}
+    assert waiting == {place for place, nodes in before["inSync"].items() if 4 in nodes}
+
+
+def test_frozen_lost_no_acknowledged_record() -> None:
+    events = truth("frozen")
+    assert set(_by_record(events, "produced")) <= set(_by_record(events, "consumed"))
+
+
+def test_poison_record_was_released_until_the_limit_and_the_rejected_one_once() -> None:
+    events = truth("poison")
+    deliveries = _by_record(events, "delivered")
+    releases = [event for event in events if event.get("type") == "RELEASE"]
+    assert {event["offset"] for event in releases} == {21}
+    assert [event["deliveryCount"] for event in releases] == list(range(1, DELIVERY_LIMIT + 1))
+    assert len(deliveries["invoices", 0, 21]) == DELIVERY_LIMIT
+    rejects = [(event["offset"], event["deliveryCount"]) for event in events if event.get("type") == "REJECT"]
+    assert rejects == [(26, 1)] and len(deliveries["invoices", 0, 26]) == 1
+    others = {record for record in _by_record(events, "produced") if record[2] not in (21, 26)}
+    accepted = [record for record, made in _by_record(events, "acknowledged").items() if made[0]["type"] == "ACCEPT"]
+    assert set(accepted) == others
+    assert all(len(deliveries[record]) == 1 for record in others)
+
+
+def test_poison_slow_member_needed_most_of_its_lock_and_never_more() -> None:
+    took: dict[str, list[float]] = defaultdict(list)
+    since: dict[str, int] = {}
+    for event in truth("poison"):
+        if event["event"] == "delivered":
+            since.setdefault(event["who"], event["at"])
+            lock_us = 1000 * event["lockMs"]
+        if event["event"] == "committed":
+            assert event["error"] is None
+            took[event["who"]].append((event["at"] - since.pop(event["who"])) / lock_us)
+    assert all(0.8 < share < 1 for share in took["slow"]) and len(took["slow"]) >= 6
+    assert max(took["quick"] + took["brisk"]) < 0.8
+
+
 def test_clients_read_only_what_was_written() -> None:
     events = truth("clients")
     written = _by_record(events, "produced")

@@ -63,15 +63,15 @@ def test_a_folder_without_files_makes_no_lake(refused: Refused, lake: str, tmp_p
 
 
 def test_a_pattern_that_matches_nothing_makes_no_lake(refused: Refused, lake: str, recording: Path) -> None:
-    refused(NO, "no file matches", "ingest", recording.parent / "*.pcapng", "--lake", lake)
+    refused(NO, "no files match", "ingest", recording.parent / "*.pcapng", "--lake", lake)
     assert not Path(lake).exists()
 
 
 def test_a_folder_of_others_is_left_as_it_is(refused: Refused, recording: Path, tmp_path: Path) -> None:
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "letter.txt").write_text("dear")
-    refused(WRONG_USE, "holds something else", "ingest", recording, "--lake", tmp_path / "home")
-    refused(BAD, "not a lake of kafkascope's", "marts", tmp_path / "home")
+    refused(WRONG_USE, "isn't empty and isn't a lake", "ingest", recording, "--lake", tmp_path / "home")
+    refused(BAD, "isn't a kafkascope lake", "marts", tmp_path / "home")
     assert [path.name for path in (tmp_path / "home").iterdir()] == ["letter.txt"]
 
 
@@ -122,7 +122,7 @@ def test_a_java_home_without_java_is_named(refused: Refused, recording: Path, la
     [
         ('openjdk version "11.0.22" 2024-01-16', "11"),
         ('java version "1.8.0_402"', "8"),
-        ("no Java at all", "of no known version"),
+        ("no Java at all", "of unknown version"),
     ],
 )
 def test_too_old_a_java_is_named_with_its_version(
@@ -153,7 +153,7 @@ def test_good_files_land_and_bad_ones_are_named(lake: str, recording: Path) -> N
     out, err = done.stdout.decode(), done.stderr.decode()
     assert done.returncode == BAD, err
     assert len([line for line in out.splitlines() if line.startswith("not read: ")]) == 2
-    assert f"not read: {corrupt} is no recording" in out
+    assert f"not read: {corrupt} isn't a recording" in out
     assert f"not read: {half}: " in out
     assert without_progress(err) == ["starting Spark", "reading"]
     by_table = lake_rows(lake)

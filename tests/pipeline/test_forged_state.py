@@ -54,7 +54,7 @@ def test_a_forged_state_is_in_quarantine_and_what_it_was_about_stays(tmp_path: P
     assert {name: after.get(name) for name in before} == before
     quarantined = [row for row in rows(lake, "quarantine") if row["kind"] == "unfinished"]
     assert quarantined and all(
-        "what an earlier run left" in row["detail"] or "more of this" in row["detail"] for row in quarantined
+        "the state of an earlier run" in row["detail"] or "more of this" in row["detail"] for row in quarantined
     )
     more = sum(int(row["detail"].split()[0]) - 1 for row in quarantined if "more of this" in row["detail"])
     assert len(quarantined) + more == count

@@ -1,29 +1,41 @@
 """The incidents of the recorded lakes: each has its true cause, as the programs logged it, and docs/findings.md prints
-them as they come out."""
+them as they come out; `python -m tests.pipeline.test_incidents` writes it."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kafkascope.health.findings.diagnosis import SEVERITIES
+from kafkascope.health.incidents.incident import WEIGHTS
 from kafkascope.lake.home import open_lake
 from kafkascope.lake.read.visible_rows import dataset
-from tests.captures import truth
-from tests.pipeline.mart_lakes import PACKETS, incidents
+from tests.captures import NAMES, recording, truth
+from tests.pipeline.mart_lakes import LATER_PACKETS, PACKETS, files_of, incidents
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 PAGE = Path(__file__).parents[2] / "docs" / "findings.md"
 SECOND_US = 1_000_000
+ALL = (PACKETS, LATER_PACKETS)
 Row = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
 def rows(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> list[Row]:
-    return rows_of(incidents(spark, tmp_path_factory, PACKETS))
+    return worst_first(incidents(spark, tmp_path_factory, files) for files in ALL)
+
+
+def worst_first(lakes: Iterable[str]) -> list[Row]:
+    return sorted((row for lake in lakes for row in rows_of(lake)), key=_order)
+
+
+def _order(row: Row) -> tuple[int, float, int]:
+    weight = sum(WEIGHTS[name] * figure for name, figure in row["impact"].items())
+    return SEVERITIES.index(row["severity"]), -weight, row["from_at"]
 
 
 def rows_of(lake: str) -> list[Row]:
@@ -66,7 +78,57 @@ def test_the_causes_are_those_of_the_recipes(rows: list[Row]) -> None:
         ("member_hung", "hung"),
         ("member_crashed", "doomed"),
         ("member_crashed", "second-StreamThread-1-consumer"),
+        ("node_frozen", "node 4"),
+        *(("node_down", f"node {node}") for node in _stopped_before_the_end("frozen")),
+        ("poison_record", "21"),
+        ("member_slow", "slow"),
     }
+
+
+def _stopped_before_the_end(name: str) -> set[int]:
+    """Voters that were stopped while the leader went on for longer than controller.quorum.fetch.timeout.ms."""
+    ends = {one["node"]: one["at"] for one in truth(name) if one["event"] in ("stopped", "cut")}
+    return {node for node, at in ends.items() if node <= 3 and max(ends.values()) - at > 2 * SECOND_US}
+
+
+def test_the_worst_incident_of_each_recording_is_its_true_cause(rows: list[Row]) -> None:
+    (killed,) = (one["node"] for one in truth("quorum") if one["event"] == "killed")
+    worst: dict[str, tuple[str, str] | None] = {}
+    for name in NAMES:
+        described = recording(name)
+        own = [row for row in serious(rows) if described["from"] <= row["from_at"] <= described["to"]]
+        worst[name] = next(iter(by_cause(own[:1])), None)
+    assert worst == {
+        "clients": None,
+        "frozen": ("node_frozen", "node 4"),
+        "poison": ("poison_record", "21"),
+        "quorum": ("node_down", f"node {killed}"),
+        "share": ("poison_record", "3"),
+        "streams": ("member_crashed", "second-StreamThread-1-consumer"),
+    }
+
+
+def test_a_frozen_broker_explains_the_calls_that_waited_for_it(rows: list[Row]) -> None:
+    incident = by_cause(rows)["node_frozen", "node 4"]
+    before = [one for one in truth("frozen") if one["event"] == "leaders" and one["at"] < at("frozen", "frozen")][-1]
+    leaders = {before["leaders"][place] for place, nodes in before["inSync"].items() if 4 in nodes}
+    ports = {names["PLAINTEXT"]: int(node) for node, names in recording("frozen")["ports"].items()}
+    parts = {(part["role"], part["rule"]): part["subject"] for part in incident["consequences"]}
+    slow = {part["subject"] for part in incident["consequences"] if part["rule"] == "api_slow"}
+    assert {ports[int(subject.rpartition(":")[2])] for subject in slow} == leaders
+    assert parts["slow calls", "api_slow"].startswith("Produce at ")
+    assert parts["calls without a response", "api_unanswered"] == "Produce"
+    assert incident["impact"]["calls_failed"] > 0
+    assert "NOT_LEADER_OR_FOLLOWER" in "".join(incident["notes"])
+
+
+def test_a_slow_member_is_no_consequence_of_the_poison_record(rows: list[Row]) -> None:
+    told = by_cause(rows)
+    poison, slow = told["poison_record", "21"], told["member_slow", "slow"]
+    assert poison["impact"] == {"records_archived": 1}
+    assert [part["rule"] for part in slow["consequences"]] == ["share_slow_acknowledgement"]
+    held = sum(one["event"] == "delivered" and one["who"] == "slow" for one in truth("poison"))
+    assert f"to acknowledge {held} records." in slow["title"]
 
 
 def test_incidents_begin_when_the_deed_was_done(rows: list[Row]) -> None:
@@ -76,6 +138,7 @@ def test_incidents_begin_when_the_deed_was_done(rows: list[Row]) -> None:
         killed: at("quorum", "killed"),
         frozen: at("quorum", "frozen"),
         ("member_hung", "hung"): at("share", "hanging"),
+        ("node_frozen", "node 4"): at("frozen", "frozen"),
         ("member_crashed", "second-StreamThread-1-consumer"): at("streams", "halted", who="second"),
     }
     for key, deed in deeds.items():
@@ -97,8 +160,9 @@ def test_impact_is_what_the_programs_logged(rows: list[Row]) -> None:
 def test_every_finding_is_in_exactly_one_incident(
     rows: list[Row], spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    lake = open_lake(incidents(spark, tmp_path_factory, PACKETS))
-    findings = [(row["rule"], row["subject"]) for row in dataset(lake, "findings").to_table().to_pylist()]
+    lakes = [open_lake(incidents(spark, tmp_path_factory, files)) for files in ALL]
+    found = [row for lake in lakes for row in dataset(lake, "findings").to_table().to_pylist()]
+    findings = [(row["rule"], row["subject"]) for row in found]
     parts = [(part["rule"], part["subject"]) for row in rows for part in row["consequences"]]
     assert sorted(parts) == sorted(findings)
 
@@ -117,3 +181,22 @@ def _paragraphs(row: Row) -> Iterator[str]:
     yield f"{row['explanation']}\n"
     yield f"*{row['cause']}, {row['confidence']}.* {row['advice']}\n"
     yield f"*What would disprove it:* {row['disproof']}\n"
+
+
+if __name__ == "__main__":
+    from tempfile import TemporaryDirectory
+
+    from kafkascope.cli.spark.session import ProgressLine, spark_session
+    from kafkascope.pipeline.ingestion.ingest import ingest
+    from kafkascope.pipeline.mart.build import build_marts
+
+    with TemporaryDirectory() as folder, spark_session(None, ProgressLine()) as session:
+        lakes = {files: f"{folder}/{files}" for files in ALL}
+        for files, lake in lakes.items():
+            ingest(session, files_of(files), lake)
+            build_marts(session, open_lake(lake))
+        text = PAGE.read_text(encoding="utf-8")
+        before, _, rest = text.partition("<!-- recorded -->\n")
+        after = rest.partition("<!-- end of recorded -->")[2]
+        made = f"<!-- recorded -->\n{rendered(worst_first(lakes.values()))}<!-- end of recorded -->"
+        PAGE.write_text(f"{before}{made}{after}", encoding="utf-8")

@@ -14,9 +14,9 @@ from kafkascope.lake.read.visible_rows import dataset
 from kafkascope.pipeline.mart.build import build_marts
 from kafkascope.pipeline.mart.settings import session_of_its_own
 from tests.capture.truth_events import topic_ids
-from tests.captures import NAMES, truth
+from tests.captures import truth
 from tests.health.findings.test_recordings import api_marts, quorum_marts, share_marts, streams_marts
-from tests.pipeline.mart_lakes import PACKETS, incidents
+from tests.pipeline.mart_lakes import NAMES, PACKETS, incidents
 from tests.pipeline.mart_rows import Plain, all_marts, mart, rows_of
 from tests.support.incidents import (
     check_halted_member_is_lost,

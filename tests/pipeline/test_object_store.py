@@ -63,7 +63,7 @@ def report(cli: Cli, lake: str, folder: str) -> dict[str, object]:
 
 def test_a_password_in_a_uri_is_refused_and_not_said_again() -> None:
     """A URI stands in `captures`."""
-    with pytest.raises(UsageError, match="no password") as caught:
+    with pytest.raises(UsageError, match="a password isn't allowed") as caught:
         place_of("s3://somebody:something@traffic/night")
     assert "something" not in str(caught.value)
 

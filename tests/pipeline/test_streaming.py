@@ -213,7 +213,7 @@ def test_a_name_that_is_no_text_is_told_and_the_others_are_read(
     path.rename(following.folder / path.name)
     following.until(following.new)
     (problem,) = following.told[0].bad.values()
-    assert problem == f"{following.folder}/\\xff.pcap: the name is not UTF-8; give it another one"
+    assert problem == f"{following.folder}/\\xff.pcap: the name isn't UTF-8; rename the file"
     assert lake_rows(lake) == read_rows(following.folder / path.name)
 
 

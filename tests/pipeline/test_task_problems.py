@@ -51,12 +51,12 @@ def test_the_rest_of_several_files_says_so(tmp_path: Path) -> None:
     rows, by_file = quarantined(tmp_path / "lake", account_of(("a.pcap", 3), ("b.pcap", 3), ("c.pcap", 3)))
     assert by_file == {"a.pcap": 3, "b.pcap": 3}
     assert (rows[-1]["capture_uri"], rows[-1]["bytes"]) == ("b.pcap", 28)
-    assert rows[-1]["detail"] == "4 more of this kind, in this file and those that were read after it"
+    assert rows[-1]["detail"] == "4 more of this kind, in this file and those read after it"
 
 
 def test_what_has_no_offset_names_none(tmp_path: Path) -> None:
     account = Account()
     account.begin("a.pcap")
-    account.add_problems([Problem("stray", "3 segments fit no connection of their flow", -1, -1, 0)])
+    account.add_problems([Problem("stray", "3 segments don't belong to any connection of their flow", -1, -1, 0)])
     ((row,), _) = quarantined(tmp_path / "lake", account)
-    assert row["detail"] == "3 segments fit no connection of their flow"
+    assert row["detail"] == "3 segments don't belong to any connection of their flow"

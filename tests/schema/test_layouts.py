@@ -154,7 +154,7 @@ def test_versions_that_are_not_there_are_named_with_those_that_are() -> None:
     with pytest.raises(UsageError) as caught:
         layout("ShareFetchRequest", 3)
     assert str(caught.value) == "ShareFetchRequest has no version 3; it has 0-2 (v0 in 3.9-4.0; v1 in 4.1+; v2 in 4.2+)"
-    with pytest.raises(UsageError, match=r"ProduceRequest v0 is not in Kafka 4.0; releases that have it: 0.8.2-3.9"):
+    with pytest.raises(UsageError, match=r"ProduceRequest v0 isn't in Kafka 4.0; releases that have it: 0.8.2-3.9"):
         layout("ProduceRequest", 0, "4.0")
     with pytest.raises(UsageError):
         layout("ProduceRequest", -1)

@@ -30,8 +30,8 @@ def told_outcomes(rows: Iterable[Delivery]) -> dict[Record, str]:
     return outcomes
 
 
-def logged_outcomes() -> dict[Record, str]:
-    events = truth("share")
+def logged_outcomes(name: str = "share") -> dict[Record, str]:
+    events = truth(name)
     ids = {event["topic"]: event["topicId"] for event in events if event["event"] == "committed"}
     outcomes: dict[Record, str] = {}
     for event in events:

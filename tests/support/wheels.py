@@ -34,9 +34,17 @@ def wheel(shared: Path) -> Path:
         if not (shared / "dist").exists():
             source = shared / "source"
             shutil.copytree(ROOT / "src", source / "src", ignore=shutil.ignore_patterns("*.egg-info", "__pycache__"))
-            for name in ("tools", "tests"):
+            for name in ("tools", "tests", "docs"):
                 shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
-            for name in ("pyproject.toml", "README.md", "LICENSE"):
+            for name in (
+                "pyproject.toml",
+                "setup.py",
+                "MANIFEST.in",
+                "README.md",
+                "CONTRIBUTING.md",
+                "CHANGELOG.md",
+                "LICENSE",
+            ):
                 shutil.copy(ROOT / name, source)
             # without isolation no network is needed: the pinned setuptools is among the development packages
             command = [

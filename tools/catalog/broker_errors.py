@@ -56,7 +56,7 @@ def _add_probe(facts: Facts, probe: Mapping[str, Any], release: str | None) -> N
         for seen in proof["errors"]:
             places = error_fields(message(f"{proof['api']}Response"), proof["version"])
             if seen["error"] not in by_name() or seen["place"] not in places:
-                raise SystemExit(f"{proof['api']} v{proof['version']}: {seen} is not in the catalog")
+                raise SystemExit(f"{proof['api']} v{proof['version']}: {seen} isn't in the catalog")
             key = (proof["api"], by_name()[seen["error"]].name, seen["place"])
             versions, releases = facts.setdefault(key, (set(), set()))
             versions.add(proof["version"])

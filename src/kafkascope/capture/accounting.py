@@ -33,7 +33,7 @@ class Accounting:
 
     @property
     def file_bytes(self) -> int:
-        """Bytes of regular files that were read so far, compressed as they are."""
+        """Bytes of regular files read so far, as stored (perhaps compressed)."""
         return self._file_bytes + (self._file.tell() if self._file is not None else 0)
 
     @contextmanager

@@ -1,7 +1,7 @@
-"""Drives packets through the steps of a capture to exchanges, and hands what one step found to the others.
+"""Drives packets through the steps of a capture to exchanges, and passes the results of one step to the others.
 
-The walk goes one way: segments, pieces, frames, exchanges. What an earlier step needs to know of a later one, the
-protocols of connections and the flow numbers that are free again, is returned as a value and handed over here."""
+Data flows one way: segments, pieces, frames, exchanges. What an earlier step needs to know from a later one, the
+protocols of connections and the flow numbers that are free again, is returned as a value and passed on here."""
 
 from collections.abc import Collection, Iterator
 from itertools import chain
@@ -137,8 +137,8 @@ class Capture:
         self._held = []
 
     def suspend(self) -> Iterator[ExchangeBatch]:
-        """Instead of `finish`: the exchanges that are certain now. The rest is `carried`, but for connections that were
-        idle for too long: theirs come as if the recording ended."""
+        """Instead of `finish`: returns the exchanges that are certain now. The rest is `carried`, except connections
+        that were idle for too long: theirs are returned as if the recording ended."""
         assert self._late is not None
         self._note_files(self._segments.finish())
         yield from self._pair_held()
@@ -175,7 +175,7 @@ class Capture:
             self._tallies.add_pieces(pieces, self._reassembler.connections)
 
     def _note_files(self, *steps: Any) -> None:
-        """The problems of the files themselves, whichever connections are read."""
+        """Reports the problems of the files themselves, whichever connections are read."""
         if self._part.tells_files:
             for step in steps:
                 self._account.add_problems(step.problems)

@@ -6,8 +6,8 @@ from kafkascope.capture.files.source import FollowPolicy
 
 
 class Following:
-    """`waiting` is what a source waits with at its end, None where files don't grow. `on_change` is called with a
-    sentence about each file that was replaced."""
+    """`waiting` is what a source waits with at its end, None if files don't grow. `on_change` is called with a sentence
+    about each file that was replaced."""
 
     def __init__(self, waiting: FollowPolicy | None, on_change: Callable[[str], None]) -> None:
         self.waiting = waiting
@@ -15,13 +15,13 @@ class Following:
 
     @property
     def is_replaced(self) -> bool:
-        """Whether the file that is read now was replaced or shortened."""
+        """If the file being read was replaced or shortened."""
         return self.waiting is not None and self.waiting.changed is not None
 
     def starts_again(self, uri: str) -> bool:
-        """Whether the file of this name has to be read from its start. Reports the change once."""
+        """If the file of this name has to be read from its start. Reports the change once."""
         if self.waiting is None or self.waiting.changed is None:
             return False
-        self._on_change(f"{uri} was {self.waiting.changed}; reading goes on with the new one")
+        self._on_change(f"{uri} was {self.waiting.changed}; reading continues with the new file")
         self.waiting.changed = None
         return True

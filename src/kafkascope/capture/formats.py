@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pkgutil import resolve_name
 from typing import Any
 
-# Kinds as the lake names them. A capture holds packets, a log holds lines.
+# Kinds, named as in the lake. A capture has packets, a log has lines.
 CAPTURE, LOG = "capture", "request_log"
 # A mark must be within this many bytes: a broker may log its start before the first request.
 SNIFF_BYTES = 1 << 20
@@ -91,6 +91,6 @@ def compressions_or_plain() -> str:
 
 
 def looks_recorded(content: bytes) -> bool:
-    """Whether it may be a recording: a compressed file may hold anything."""
+    """If it may be a recording: a compressed file may contain anything."""
     known = format_starting(content) or compression_starting(content) or format_marked(content[:SNIFF_BYTES])
     return known is not None

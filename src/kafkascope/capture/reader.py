@@ -49,7 +49,7 @@ def read_batches(paths: Paths) -> Iterator[pa.RecordBatch]:
 
 
 def decode_messages(paths: Paths) -> "Iterator[MessageTable]":
-    """The bodies: one table after the other, each of one message, with `exchange_id` in front of its columns."""
+    """The bodies: one table after another, each of one message, with `exchange_id` in front of its columns."""
     from kafkascope.capture.exchanges.messages import (
         Messages,  # the decoder is slow to import, and listing exchanges doesn't need it
     )
@@ -61,15 +61,15 @@ def decode_messages(paths: Paths) -> "Iterator[MessageTable]":
 
 
 class Reading:
-    """One pass over recordings. `names` asks for groups, members and topics; `kafka_ports` are taken for Kafka where
-    the bytes of a connection don't tell. `account` is up to date during the pass, and complete at the end.
+    """One pass over recordings. `names` adds groups, members and topics; `kafka_ports` are taken for Kafka if the bytes
+    of a connection don't show its protocol. `account` is up to date during the pass, and complete at the end.
 
-    `follow` continues at the end of a growing file until `deadline`, if there is one, and with the next file where one
-    of the same name replaces it: `on_change` is called with a sentence about it. `on_bad` gets the error of a file that
+    `follow` continues at the end of a growing file until `deadline`, if there is one, and with the next file if one of
+    the same name replaces it: `on_change` is called with a sentence about it. `on_bad` gets the error of a file that
     can't be read, and the others are read; without it the error is raised. `on_step` is called now and then, also while
     no exchange is found, `on_file` before a file is opened.
 
-    `part` says that more was read before, or will be later, or is read by others; `carried` is for the next run then.
+    `part` means that another run reads more, before, after or at the same time; `carried` is then for the next run.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class Reading:
         self._run = PartRun(self._part, self._accounting, kafka_ports)
         self.names = names
         self.live = False
-        # Files that end too early, where `follow` would help.
+        # Files that end too early, for which `follow` would help.
         self.plain_files: set[str] = set()
 
     @property
@@ -107,7 +107,7 @@ class Reading:
 
     @property
     def file_bytes(self) -> int:
-        """Bytes of regular files that were read so far, compressed as they are."""
+        """Bytes of regular files read so far, as stored (perhaps compressed)."""
         return self._accounting.file_bytes
 
     @property
@@ -142,7 +142,7 @@ class Reading:
 
     def _all(self) -> Iterator[ExchangeBatch]:
         self._run.start(names=self.names)
-        # A part's files were put in order by whoever divides the recording.
+        # The files of a part were ordered when the recording was divided.
         for path in by_first_packet(self._paths) if self._part is WHOLE else self._paths:
             is_due = True
             while is_due:

@@ -24,7 +24,7 @@ from kafkascope.capture.formats import (
 )
 from kafkascope.errors import InputError
 
-# The largest block of lz4 has 4 MiB, and none of it can be decompressed before it is whole.
+# The largest block of lz4 has 4 MiB, and none of it can be decompressed before it is complete.
 SNIFF_PACKED_BYTES = 5 << 20
 _STEP = 65_536
 _TEXT_BYTES = 4096
@@ -45,13 +45,13 @@ class Recording:
 
     @property
     def problem(self) -> str | None:
-        """Once all is read: why a file that decompresses its data itself ended too early."""
+        """Once everything is read: why a file that decompresses its data itself ended too early."""
         return self.source.problem if isinstance(self.source, _PeekedPipe) else None
 
 
 def sniff(source: Input, waiting: FollowPolicy | None = None) -> Recording:
-    """The format of `source`. If it isn't a recording, the `InputError` says what it is. With `waiting`, a growing file
-    is followed until its format is clear."""
+    """The format of `source`. If it isn't a recording, the `InputError` names what it is. With `waiting`, a growing
+    file is followed until its format is clear."""
     file = _regular(source)
     if file is None:
         peeked = _PeekedPipe(Source(source))
@@ -70,11 +70,11 @@ def sniff(source: Input, waiting: FollowPolicy | None = None) -> Recording:
 
 
 def _plain_format(file: io.FileIO) -> Format | None:
-    """Most files are plain captures, and their first bytes say so: nothing has to be read twice."""
+    """Most files are plain captures and recognized by their first bytes, so that nothing has to be read twice."""
     try:
         return format_starting(os.pread(file.fileno(), FORMAT_START_BYTES, file.tell()))
     except OSError:
-        return None  # reading it again says why it cannot be
+        return None  # reading it again reports why it can't be read
 
 
 def uri_of(source: Input) -> str:
@@ -96,7 +96,7 @@ def _regular(source: Input) -> io.FileIO | None:
         file.name = uri_of(source)  # type: ignore[misc]
         return file
     except (OSError, ValueError):
-        return None  # opening it again says why it cannot be
+        return None  # opening it again reports why it can't be opened
 
 
 def _format(source: Source, name: str) -> tuple[Format, bool, bytes]:
@@ -105,7 +105,7 @@ def _format(source: Source, name: str) -> tuple[Format, bool, bytes]:
     looked = _BufferedSource(source)
     unpacked = Decompressor(looked)
     start = bytearray()
-    # First enough for a magic, then what a log may hold before its first request; no byte is searched twice.
+    # First enough for a magic, then what a log may have before its first request; no byte is searched twice.
     while len(start) < SNIFF_BYTES and (
         piece := _piece(unpacked, FORMAT_START_BYTES if len(start) < FORMAT_START_BYTES else _STEP)
     ):
@@ -120,29 +120,33 @@ def _format(source: Source, name: str) -> tuple[Format, bool, bytes]:
             break
     held = bytes(looked.held)
     if source.problem and not held:
-        raise InputError(f"{name}: {source.problem}, and nothing of it can be unpacked")
+        raise InputError(f"{name}: {source.problem}, and nothing of it can be decompressed")
     raise InputError(_refusal(held, name))
 
 
 def _refusal(held: bytes, name: str) -> str:
     if not held:
-        why = "; tcpdump needs -w - to write packets to a pipe" if name == "standard input" else ": nothing is recorded"
+        why = (
+            "; tcpdump needs -w - to write packets to a pipe" if name == "standard input" else ": nothing was recorded"
+        )
         return f"{name} is empty{why}"
     unpacked = Decompressor(Source(io.BytesIO(held)))
     start = _fill(unpacked, SNIFF_BYTES)
     inside = f" (inside {unpacked.form})" if unpacked.form else ""
     if unpacked.form and not start:
-        return f"{name}: {unpacked.problem or f'the {unpacked.form} data is empty'}, and nothing of it can be unpacked"
+        return (
+            f"{name}: {unpacked.problem or f'the {unpacked.form} data is empty'}, and nothing of it can be decompressed"
+        )
     if named := unread_format(start):
         return f"{name}{inside} is {named}"
     if _is_text(start):
         return (
-            f"{name} is no recording: it is text without a line of a broker's request log"
+            f"{name} isn't a recording: it is text without a line of a broker's request log"
             f" (`{REQUEST_LOG.mark.decode()}{{…}}`){inside};"
             f" captures are {' or '.join(CAPTURE_NAMES)}, as tcpdump -w writes them"
         )
     packed = inside or f", {compressions_or_plain()}"
-    return f"{name} is no recording: it starts neither as {' nor as '.join(CAPTURE_NAMES)}{packed}"
+    return f"{name} isn't a recording: it starts neither as {' nor as '.join(CAPTURE_NAMES)}{packed}"
 
 
 def _is_text(start: bytes) -> bool:
@@ -158,7 +162,7 @@ def _is_text(start: bytes) -> bool:
 
 
 class _BufferedSource:
-    """A source that is read no further than it takes to recognise the format. `held` is what was read, in steps; the
+    """A source that is read no further than needed to recognize the format. `held` is what was read, in steps; the
     bytes before `at` were passed on."""
 
     def __init__(self, source: Source) -> None:

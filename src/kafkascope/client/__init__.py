@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from kafkascope.client.answer import Answer, Broker
     from kafkascope.client.cluster import Cluster, connect
+    from kafkascope.client.consumer.batch import ShareBatch, ShareRecord
+    from kafkascope.client.consumer.plain import PlainShareConsumer, plain_share_consumer
+    from kafkascope.client.consumer.share_consumer import ShareConsumer, ShareMetrics, share_consumer
     from kafkascope.client.settings import Address, Sasl, Secret, Settings, Tls
     from kafkascope.client.targets import AnyBroker, Controller, Coordinator, Leader, Node, parse_target
 
@@ -18,6 +21,13 @@ _HOMES = {
     "Controller": "targets",
     "Coordinator": "targets",
     "Leader": "targets",
+    "PlainShareConsumer": "consumer.plain",
+    "plain_share_consumer": "consumer.plain",
+    "ShareBatch": "consumer.batch",
+    "ShareConsumer": "consumer.share_consumer",
+    "ShareMetrics": "consumer.share_consumer",
+    "ShareRecord": "consumer.batch",
+    "share_consumer": "consumer.share_consumer",
     "Node": "targets",
     "Sasl": "settings",
     "Secret": "settings",
@@ -37,12 +47,19 @@ __all__ = [
     "Coordinator",
     "Leader",
     "Node",
+    "PlainShareConsumer",
     "Sasl",
     "Secret",
     "Settings",
+    "ShareBatch",
+    "ShareConsumer",
+    "ShareMetrics",
+    "ShareRecord",
     "Tls",
     "connect",
     "parse_target",
+    "plain_share_consumer",
+    "share_consumer",
 ]
 
 

@@ -206,6 +206,17 @@ class Cluster:
                     f"{name} v{response.api_version} at {response.address}: {error_name(code)} ({code})"
                 )
 
+    async def call_node(
+        self, api: str, request: Callable[[int], Mapping[str, Any]], node: int, *, timeout: float | None = None
+    ) -> Answer:
+        """One try at one node, over the connection for calls that may take long. `request` returns the request for the
+        version that was chosen; nothing is followed, but the addresses of nodes that the response names are learned."""
+        name, deadline = api_of(api), self._deadline(timeout)
+        connection = await self._connection(Node(node), deadline, apart=True)
+        response = await self._ask(connection, name, None, request, deadline)
+        self._metadata.learn_endpoints(response.value.get("nodeEndpoints") or [])
+        return response
+
     async def send_bytes(self, frame: bytes, *, to: Target | str | None = None, timeout: float | None = None) -> bytes:
         """A request's header and body as they are, without the length; the answer likewise. Nothing is followed."""
         deadline = self._deadline(timeout)

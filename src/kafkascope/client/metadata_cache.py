@@ -50,12 +50,12 @@ class MetadataCache:
 
     def learn_coordinator(self, target: Coordinator, row: Mapping[str, Any]) -> None:
         """A row of a FindCoordinator answer; its address may be newer than the last Metadata answer."""
-        self._learn_endpoints([row])
+        self.learn_endpoints([row])
         self.coordinators[target] = row["nodeId"]
 
     def learn_moved(self, target: Target, value: Mapping[str, Any]) -> bool:
         """An answer that says who leads instead (`currentLeader`, KIP-951); whether it said so."""
-        self._learn_endpoints(value.get("nodeEndpoints") or [])
+        self.learn_endpoints(value.get("nodeEndpoints") or [])
         if not isinstance(target, Leader):
             return False
         before = self.leaders.get((target.topic, target.partition))
@@ -96,7 +96,7 @@ class MetadataCache:
             self.seen.clear()
         self.seen.update(self.brokers)
 
-    def _learn_endpoints(self, rows: list[Mapping[str, Any]]) -> None:
+    def learn_endpoints(self, rows: list[Mapping[str, Any]]) -> None:
         for row in rows[:MAX_BROKERS]:
             if row["nodeId"] >= 0 and row["host"]:
                 if len(self.brokers) > _MOST_SEEN:

@@ -1,5 +1,5 @@
-"""Decodes and encodes whole frames, with or without their 4-byte length. Unknown APIs and versions are data: the
-header is read as far as it goes and `body` is None with the reason."""
+"""Decodes and encodes whole frames, with or without their 4-byte length. Unknown APIs and versions are data: the header
+is read as far as possible and `body` is None with the reason."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,21 +18,21 @@ API_VERSIONS = 18
 CONTROLLED_SHUTDOWN = 7
 UNSUPPORTED_VERSION = 35
 _FILLED_IN = ("requestApiKey", "requestApiVersion")
-# A stream has few kinds of frames; bytes that are none can say anything.
+# A stream has few kinds of frames; other bytes can look like any.
 _MOST_KINDS = 4_096
 
 
 @dataclass(frozen=True, slots=True)
 class DecodedFrame:
-    """`name` and `body` are None where the catalog does not know the API or the version. All offsets, those of
-    the spans too, are in the input."""
+    """`name` and `body` are None if the catalog doesn't know the API or the version. All offsets, those of spans
+    included, are in the input."""
 
     kind: str  # request or response
     name: str | None
     api_key: int
     version: int
     correlation_id: int
-    length: int | None  # what the frame's prefix says, None where there is none
+    length: int | None  # from the frame's prefix, None without one
     header: Decoded
     body: Decoded | None
     header_at: int
@@ -49,16 +49,16 @@ class DecodedFrame:
 
 
 def header_version(name: str, version: int) -> int:
-    """The header that a request or response of this version has."""
+    """The version of the header of a request or response of this version."""
     definition = message(find(name))
     if definition.kind not in ("request", "response"):
-        raise UsageError(f"{definition.name} has no header; requests and responses have")
+        raise UsageError(f"{definition.name} has no header; only requests and responses have one")
     return _header_version(definition.kind, definition.key or 0, version, _is_flexible(definition.name, version))
 
 
 def _header_version(kind: str, api_key: int, version: int, flexible: bool) -> int:
     if kind == "response":
-        # A client that asks too new must still be able to read the answer (KIP-511).
+        # A client that asks for a version that is too new must still be able to read the response (KIP-511).
         return 1 if flexible and api_key != API_VERSIONS else 0
     if api_key == CONTROLLED_SHUTDOWN and version == 0:
         return 0
@@ -67,7 +67,7 @@ def _header_version(kind: str, api_key: int, version: int, flexible: bool) -> in
 
 @lru_cache(_MOST_KINDS)
 def _is_flexible(name: str, version: int) -> bool:
-    """Of a version newer than the catalog: as its newest one, since no message ever went back."""
+    """For a version newer than the catalog: like the newest one, since no message ever went back."""
     definition = message(name)
     versions = definition.all_versions()
     nearest = min(max(version, versions[0]), versions[-1])
@@ -80,7 +80,8 @@ def _is_known(name: str, version: int) -> bool:
 
 
 def split_length(data: bytes) -> tuple[int | None, int]:
-    """(what the length prefix says or None, where the header starts). A prefix is one when it says what is there."""
+    """(the value of the length prefix or None, where the header starts). A prefix counts if it equals the number of
+    bytes."""
     if len(data) >= 4 and int.from_bytes(data[:4], "big") == len(data) - 4:
         return len(data) - 4, 4
     return None, 0
@@ -93,13 +94,13 @@ def decode_frame(
     release: str | None = None,
     spans: bool = False,
 ) -> DecodedFrame:
-    """A request, or with `response_to` (API name or key, version) a response: on the wire only its request tells
-    what a response is."""
+    """Decodes a request or, with `response_to` (API name or key, version), a response: on the wire only its request
+    shows what a response is."""
     if not isinstance(data, (bytes, bytearray, memoryview)):
-        raise UsageError(f"a frame is bytes; this is {type(data).__name__}, bytes wanted")
+        raise UsageError(f"expected bytes, got {type(data).__name__}")
     raw = bytes(data)
     if len(raw) > MAX_FRAME_BYTES + 4:
-        raise DecodeError(f"frame of {len(raw)} bytes; the limit is {MAX_FRAME_BYTES}, as a broker's")
+        raise DecodeError(f"frame of {len(raw)} bytes; the limit, as in a broker, is {MAX_FRAME_BYTES}")
     length, start = split_length(raw)
     if response_to is None:
         return _decode_request(raw, length, start, release, spans)
@@ -111,7 +112,7 @@ def decode_frame(
         problem = error
     try:
         if length is not None and (frame is None or not frame.exact):
-            # A correlation id may be the very number of bytes behind it.
+            # A correlation id may equal the number of bytes after it.
             try:
                 bare = _decode_response(raw, None, 0, response_to, release, spans)
             except DecodeError:
@@ -123,23 +124,23 @@ def decode_frame(
             raise problem
         return frame
     finally:
-        # Held here it would hold this call and all above it, with their bytes, until the collector comes.
+        # Kept here, it would keep this call and its callers alive, with their bytes, until the collector runs.
         problem = None
 
 
 def decode_response_frame(
     raw: bytes, response_to: tuple[str | int, int], release: str | None = None, *, has_length: bool, spans: bool = False
 ) -> DecodedFrame:
-    """A response of a stream that is split already: nobody has to find out whether a length comes first, which a
-    correlation id can look like."""
+    """Decodes a response of a stream that is split already: it has no length prefix, which a correlation id can look
+    like."""
     if has_length:
         return _decode_response(raw, len(raw) - 4, 4, response_to, release, spans)
     return _decode_response(raw, None, 0, response_to, release, spans)
 
 
 def _is_whole(frame: DecodedFrame) -> bool:
-    """Read to its last byte: bytes that are something else seldom are."""
-    return frame.body is not None and not any("behind the message" in reason for reason in frame.reasons)
+    """Read to its last byte, which bytes of another kind seldom are."""
+    return frame.body is not None and not any("after the message" in reason for reason in frame.reasons)
 
 
 def _decode_request(raw: bytes, length: int | None, start: int, release: str | None, spans: bool) -> DecodedFrame:
@@ -153,7 +154,7 @@ def _decode_request(raw: bytes, length: int | None, start: int, release: str | N
     header_number = _header_version("request", api_key, version, flexible)
     end = start + 8
     if header_number:
-        # A client id, null or behind its length, and no tags.
+        # A client id, null or after its length, and no tags.
         size = int.from_bytes(raw[end : end + 2], "big", signed=True)
         end += 2 + max(size, 0) + (header_number == 2)
     header, body_at = decode_part("RequestHeader", header_number, raw, start, likely_end=end, spans=spans)
@@ -170,12 +171,12 @@ def _decode_response(
     try:
         api_or_key, version = response_to
     except (TypeError, ValueError):
-        raise UsageError("response_to is an API and a version, as ('Heartbeat', 4)") from None
+        raise UsageError("response_to must be an API and a version, such as ('Heartbeat', 4)") from None
     if not isinstance(version, int):
-        raise UsageError(f"a version is a number; this is {type(version).__name__}")
+        raise UsageError(f"a version must be a number, not {type(version).__name__}")
     api = find_api(str(api_or_key))
     if api is None and not isinstance(api_or_key, int):
-        raise UsageError(f"no API is called {api_or_key}{suggest(str(api_or_key))}")
+        raise UsageError(f"unknown API {api_or_key}{suggest(str(api_or_key))}")
     name = f"{api}Response" if api else None
     api_key = message(name).key or 0 if name else int(api_or_key)
     flexible = _is_flexible(name, version) if name else False
@@ -198,9 +199,9 @@ def _body(
 ) -> tuple[Decoded | None, tuple[str, ...]]:
     left = f"{len(raw) - at} bytes left unread (offset {at})"
     if name is None:
-        return None, (f"API key {api_key} is not in the catalog; {left}",)
+        return None, (f"API key {api_key} isn't in the catalog; {left}",)
     if not _is_known(name, version):
-        return None, (f"{name} v{version} is not in the catalog; {left}",)
+        return None, (f"{name} v{version} isn't in the catalog; {left}",)
     body = decode_rest(name, version, raw, at, release, spans=spans)
     return body, body.reasons
 
@@ -208,12 +209,13 @@ def _body(
 def _fallback(
     name: str | None, version: int, raw: bytes, at: int, release: str | None, spans: bool
 ) -> tuple[int, Decoded | None, tuple[str, ...]]:
-    """A broker asked for an ApiVersions it does not know answers error 35 in a version 0 body (KIP-511)."""
+    """A broker that doesn't know the requested version of ApiVersions returns error 35 in a version 0 body
+    (KIP-511)."""
     try:
         body, reasons = _body(name, API_VERSIONS, 0, raw, at, release, spans)
         return 0, body, reasons
     except DecodeError:
-        # Some brokers answer 35 in the version that was asked for all the same.
+        # Some brokers return 35 in the requested version all the same.
         body, reasons = _body(name, API_VERSIONS, version, raw, at, release, spans)
         return version, body, reasons
 
@@ -227,10 +229,10 @@ def encode_frame(
     *,
     length: bool = True,
 ) -> bytes:
-    """Header and body, behind a 4-byte length unless told otherwise. `header` may give `correlationId`, `clientId`
-    and unknown tags; API key and version are filled in, and others refused."""
+    """Header and body, after a 4-byte length unless disabled. `header` may set `correlationId`, `clientId` and unknown
+    tags; API key and version are filled in, and different ones refused."""
     if not isinstance(header, Mapping | None):
-        raise UsageError(f"a header is a dict, as {{'correlationId': 7}}; this is {type(header).__name__}")
+        raise UsageError(f"a header must be a dict such as {{'correlationId': 7}}, not {type(header).__name__}")
     message_name = find(name)
     definition = message(message_name)
     version = layout(message_name, version, release).version
@@ -243,7 +245,7 @@ def encode_frame(
     kind = "RequestHeader" if definition.kind == "request" else "ResponseHeader"
     for field, field_value in (header or {}).items():
         if field in _FILLED_IN and field in fields and field_value != fields[field]:
-            raise EncodeError(f"{kind} v{number}, {field}: not that of {message_name} v{version}, {fields[field]}")
+            raise EncodeError(f"{kind} v{number}, {field}: {message_name} v{version} has {fields[field]}")
     head = encode(kind, number, fields | dict(header or {}))
     content = head + encode(message_name, version, value, release)
     return (len(content).to_bytes(4, "big") if length else b"") + content

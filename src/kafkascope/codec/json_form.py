@@ -1,8 +1,8 @@
-"""Kafka's JSON form, as its own JSON converters write it: values in, JSON-ready dicts out, and back.
+"""Converts values to Kafka's JSON form, as its own JSON converters write it, and back.
 
-camelCase names, base64 bytes, uuids as unpadded url-safe base64, tagged fields left out at their default. Two things
-that Java's JSON lacks: record data stands as base64 under its own name (Java writes nothing there), and unknown tags
-stand under `_unknownTaggedFields`. Reading also takes the definitions' spelling, earlier names and dashed uuids.
+camelCase names, base64 bytes, uuids as unpadded url-safe base64, tagged fields omitted at their default. Two things are
+missing in Java's JSON: record data is base64 under its own name (Java writes nothing there), and unknown tags are under
+`_unknownTaggedFields`. Reading also accepts the definitions' spelling, earlier names and dashed uuids.
 """
 
 import math
@@ -20,7 +20,7 @@ from kafkascope.errors import EncodeError
 from kafkascope.schema.layouts.layout import Layout, LayoutField, layout
 from kafkascope.schema.model import Field
 
-# JSON has no numbers for these; Jackson writes these words.
+# JSON has no numbers for these; Jackson writes these strings.
 _NOT_NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _BOUNDS = {
     "int8": (-(1 << 7), (1 << 7) - 1),
@@ -31,7 +31,7 @@ _BOUNDS = {
     "int64": (-(1 << 63), (1 << 63) - 1),
 }
 _TYPES = {"bool": bool, "string": str, "bytes": bytes, "records": bytes, "uuid": UUID, "float64": float}
-# What a value raises that is not as `decode` makes it.
+# Raised for a value that isn't as `decode` makes it.
 _LEFT_TO_CAREFUL = (NotCanonical, KeyError, TypeError, AttributeError)
 
 
@@ -43,8 +43,8 @@ def to_json(
     *,
     records: Literal["base64", "size"] = "base64",
 ) -> dict[str, Any]:
-    """A value in Kafka's JSON form: whatever `encode` takes, missing fields at their defaults; `EncodeError` says why
-    it is none. `records="size"` writes `recordsSizeInBytes`, as a request log does."""
+    """A value in Kafka's JSON form: whatever `encode` accepts, missing fields at their defaults; raises `EncodeError`
+    for other values. `records="size"` writes `recordsSizeInBytes`, as a request log does."""
     message_layout = layout(name, version, release)
     try:
         return _ToJson(message_layout.flexible, records == "size").struct(message_layout.fields, value)
@@ -54,15 +54,15 @@ def to_json(
 
 
 def _as_decoded(name: str, version: int, value: Mapping[str, Any], release: str | None) -> dict[str, Any]:
-    """What is not as `decode` makes it: `encode` says what is wrong, or fills in what is missing."""
+    """For a value that isn't as `decode` makes it: `encode` reports what is wrong, or fills in what is missing."""
     from kafkascope.codec.message import decode, encode
 
     return decode(name, version, encode(name, version, cast("dict[str, Any]", value), release), release).value
 
 
 class _ToJson:
-    """One pass over one value, for values as `decode` makes them; any other is a surprise. It takes decoded values
-    that `encode` would refuse: a string may have grown by its replacement characters, a tag may stand twice."""
+    """One pass over one value as `decode` makes it; any other raises. It accepts decoded values that `encode` would
+    refuse: a string may have grown by its replacement characters, a tag may be repeated."""
 
     __slots__ = ("flexible", "sizes")
 
@@ -78,7 +78,7 @@ class _ToJson:
             if field.type == "records" and self.sizes and type(content) is bytes:
                 written[f"{field.name}SizeInBytes"] = len(content)
                 continue
-            # Most fields are single numbers and strings: those without a call.
+            # Most fields are single numbers and strings: convert those without a call.
             if type(content) is int and not field.array:
                 low, high = _BOUNDS[field.type]
                 if not low <= content <= high:
@@ -144,7 +144,7 @@ def uuid_text(value: UUID) -> str:
 
 
 def parse_uuid(text: str) -> UUID:
-    """Either form; ValueError where it is neither."""
+    """Either form; raises ValueError for other text."""
     # UUID() itself takes dashes anywhere, signs and braces.
     if re.fullmatch(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", text):
         return UUID(text)
@@ -154,13 +154,13 @@ def parse_uuid(text: str) -> UUID:
 
 
 def from_json(name: str, version: int, value: Any, release: str | None = None) -> dict[str, Any]:
-    """A value for `encode` out of Kafka's JSON form; `EncodeError` names the path of what cannot be one. Without
-    `release` a field that only other versions have is dropped where it's null or at its default, as Java does."""
+    """A value for `encode` from Kafka's JSON form; `EncodeError` names the path of a wrong one. Without `release`, a
+    field that only other versions have is dropped if it's null or at its default, as in Java."""
     return _Read(layout(name, version, release)).message(value)
 
 
 class _Read:
-    """One pass over one JSON value. Fields that are missing stay missing: `encode` knows their defaults."""
+    """One pass over one JSON value. Missing fields stay missing: `encode` knows their defaults."""
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
@@ -179,10 +179,11 @@ class _Read:
     ) -> dict[str, Any]:
         """`every` are the fields that any version has here."""
         if not isinstance(value, dict):
-            raise self.fail(path, f"this is {_kind(value)}, an object wanted")
+            raise self.fail(path, f"expected an object, got {_kind(value)}")
         prefix = f"{path}." if path else ""
         spellings = {spelling: field for field in fields for spelling in reversed((field.name, *field.aliases))}
-        # A present name wins over another field's earlier one (StreamsGroupHeartbeat's AcceptableRecoveryLag).
+        # A current name takes precedence over another field's earlier one (StreamsGroupHeartbeat's
+        # AcceptableRecoveryLag).
         spellings |= {field.kafka_name: field for field in fields} | {field.name: field for field in fields}
         read: dict[str, Any] = {}
         for name, content in value.items():
@@ -194,27 +195,27 @@ class _Read:
                 self._no_size_alone(name, fields, f"{prefix}{name}")
                 if self.layout.release is None and says_nothing(name, content, every):
                     continue
-                read[name] = content  # `encode` says why there is no such field
+                read[name] = content  # `encode` reports the unknown field
                 continue
             if field.name in read:
-                raise self.fail(f"{prefix}{name}", f"{field.name} stands twice, under two of its names")
+                raise self.fail(f"{prefix}{name}", f"{field.name} occurs twice, under two of its names")
             read[field.name] = self._field(field, content, f"{prefix}{name}")
         return read
 
     def _no_size_alone(self, name: str, fields: tuple[LayoutField, ...], path: str) -> None:
         if any(field.type == "records" and name == f"{field.name}SizeInBytes" for field in fields):
-            raise self.fail(path, "a request log leaves record data out; give the records as base64")
+            raise self.fail(path, "a request log omits record data; pass the records as base64")
 
     def _unknown_tags(self, content: Any, path: str) -> list[dict[str, Any]]:
         if not isinstance(content, list):
-            raise self.fail(path, f"this is {_kind(content)}, a list wanted")
+            raise self.fail(path, f"expected a list, got {_kind(content)}")
         tags = []
         for index, item in enumerate(content):
             match item:
                 case {"tag": int(number), "data": str(data)} if not isinstance(number, bool):
                     tags.append({"tag": number, "data": self._base64(data, f"{path}[{index}].data")})
                 case _:
-                    raise self.fail(f"{path}[{index}]", "an object with `tag` and base64 `data` wanted")
+                    raise self.fail(f"{path}[{index}]", "expected an object with `tag` and base64 `data`")
         return tags
 
     def _field(self, field: LayoutField, content: Any, path: str) -> Any:
@@ -223,7 +224,7 @@ class _Read:
         if not field.array:
             return self._one(field, content, path)
         if not isinstance(content, list):
-            raise self.fail(path, f"this is {_kind(content)}, a list of {field.type} wanted")
+            raise self.fail(path, f"expected a list of {field.type}, got {_kind(content)}")
         return [self._one(field, item, f"{path}[{index}]") for index, item in enumerate(content)]
 
     def _one(self, field: LayoutField, content: Any, path: str) -> Any:
@@ -236,29 +237,29 @@ class _Read:
                 try:
                     return parse_uuid(content)
                 except ValueError:
-                    raise self.fail(path, "no uuid; 22 characters of base64 or 36 with dashes wanted") from None
+                    raise self.fail(path, "not a uuid; expected 22 characters of base64 or 36 with dashes") from None
             case "float64" if isinstance(content, str) and content in _NOT_NUMBERS:
                 return _NOT_NUMBERS[content]
             case "bool" if not isinstance(content, bool):
-                raise self.fail(path, f"this is {_kind(content)}, true or false wanted")
+                raise self.fail(path, f"expected true or false, got {_kind(content)}")
             case "string" if not isinstance(content, str):
-                raise self.fail(path, f"this is {_kind(content)}, a string wanted")
+                raise self.fail(path, f"expected a string, got {_kind(content)}")
             case "bytes" | "records" | "uuid":
-                raise self.fail(path, f"this is {_kind(content)}, {field.type} as text wanted")
+                raise self.fail(path, f"expected {field.type} as text, got {_kind(content)}")
             case "float64" if isinstance(content, bool) or not isinstance(content, (int, float)):
-                raise self.fail(path, f"this is {_kind(content)}, float64 wanted")
+                raise self.fail(path, f"expected float64, got {_kind(content)}")
             case "int8" | "int16" | "uint16" | "int32" | "uint32" | "int64" if type(content) is not int:
-                raise self.fail(path, f"this is {_kind(content)}, {field.type} wanted")
+                raise self.fail(path, f"expected {field.type}, got {_kind(content)}")
         return content
 
     def _base64(self, content: str, path: str) -> bytes:
         try:
             return b64decode(content, validate=True)
         except (Base64Error, ValueError):
-            raise self.fail(path, "no base64") from None
+            raise self.fail(path, "not base64") from None
 
 
 def _kind(value: Any) -> str:
-    """A JSON value by its JSON kind, never by its content."""
+    """A JSON value's type, never its content."""
     kinds = {dict: "an object", list: "a list", str: "a string", bool: "true or false", type(None): "null"}
     return kinds.get(type(value), "a number with a fraction" if isinstance(value, float) else "a number")

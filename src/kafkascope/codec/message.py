@@ -1,7 +1,7 @@
 """Decodes and encodes one message body: `decode` and `encode` of the public API.
 
-The fast decoder of `engine` and the generated encoder of `fast_encode` go first; the careful `walk` and `write` take
-over where those give up, and report why.
+The fast decoder of `engine` and the generated encoder of `fast_encode` go first; for other input the careful `walk` and
+`write` take over, and report what is wrong.
 """
 
 from functools import lru_cache
@@ -17,7 +17,7 @@ from kafkascope.codec.write import Write
 from kafkascope.errors import UsageError
 from kafkascope.schema.layouts.layout import layout
 
-# What the generated encoder raises at a value that is not complete and of the exact types; the careful one decides.
+# Raised by the generated encoder for a value that isn't complete with exact types; the careful one decides.
 _LEFT_TO_CAREFUL = (
     NotCanonical,
     StructError,
@@ -43,7 +43,7 @@ def _encoder(name: str, version: int, release: str | None) -> Encoder:
 def decode(
     name: str, version: int, data: bytes | bytearray | memoryview, release: str | None = None, *, spans: bool = False
 ) -> Decoded:
-    """The body of a message, without frame length and header. Raises `DecodeError` where Kafka could not read it.
+    """The body of a message, without frame length and header. Raises `DecodeError` if Kafka couldn't read it.
 
     >>> decode("ApiVersionsRequest", 3, bytes.fromhex("0461 6161 0231 00".replace(" ", ""))).value
     {'clientSoftwareName': 'aaa', 'clientSoftwareVersion': '1'}
@@ -58,17 +58,17 @@ def decode(
 
 
 def decode_plain(name: str, version: int, data: bytes, position: int) -> Decoded | None:
-    """The body from `position` to the end of `data` where it is in the form Kafka writes; None where only `decode` can
-    tell what it is."""
+    """The body from `position` to the end of `data` if it is in the form Kafka writes; None if only `decode` can judge
+    it."""
     return _decoder(name, version, None)(data, position)
 
 
 def as_bytes(data: Any, label: str) -> bytes:
-    # Of a number `bytes` would make so many zeros.
+    # From an int, `bytes` would make that many zeros.
     try:
         return memoryview(data).tobytes()
     except TypeError:
-        raise UsageError(f"{label} is bytes; this is {type(data).__name__}") from None
+        raise UsageError(f"{label} must be bytes, not {type(data).__name__}") from None
 
 
 def decode_rest(
@@ -87,8 +87,8 @@ def decode_part(
     name: str, version: int, data: bytes, position: int, release: str | None = None, *,
     likely_end: int = -1, spans: bool = False,
 ) -> tuple[Decoded, int]:  # fmt: skip
-    """From `position` on as far as the message goes, and where it ended: headers lie before a body. Where it ends is
-    known once it is read; if the bytes up to `likely_end` are one whole, it is there."""
+    """Decodes from `position` to the end of the message, and returns where that is: headers precede a body. The end is
+    known only after reading; if the bytes up to `likely_end` are one whole message, it is there."""
     if not spans and position < likely_end <= len(data):
         decoded = _decoder(name, version, release)(data[position:likely_end], 0)
         if decoded is not None:

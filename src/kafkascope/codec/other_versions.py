@@ -1,4 +1,4 @@
-"""JSON of a field that its message has in other versions alone; whether it is what the field is by default there."""
+"""Decides whether the JSON of a field that its message has only in other versions equals that field's default."""
 
 from typing import Any
 
@@ -9,8 +9,8 @@ _ZERO_UUIDS = ("A" * 22, "00000000-0000-0000-0000-000000000000")
 
 
 def says_nothing(name: str, content: Any, fields: tuple[Field, ...]) -> bool:
-    """Whether Java's reader drops it: it takes every field of a message, and only a value other than the default
-    fails when it's written in a version without the field. Null always says nothing."""
+    """If Java's reader drops it: it accepts every field of a message, and only a value other than the default fails
+    when it's written in a version without the field. Null is always dropped."""
     field = next((field for field in fields if name in _spellings(field)), None)
     return field is not None and (content is None or _is_default(field, content))
 
@@ -33,5 +33,5 @@ def _is_default(field: Field, content: Any) -> bool:
         return content in _ZERO_UUIDS
     if field.type in ("string", "bytes", "records"):
         return bool(content == (field.default or ""))
-    # true == 1 in Python, and no number in JSON
+    # true == 1 in Python, but isn't a number in JSON
     return not isinstance(content, bool) and bool(content == float(field.default or 0))

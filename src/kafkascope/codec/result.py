@@ -1,19 +1,19 @@
-"""Defines the result of decoding: `Decoded`, with a `Span` for every byte if asked for."""
+"""Defines the result of decoding: `Decoded`, with a `Span` for every byte if requested."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-# Where a struct's dict keeps the tagged fields that the catalog does not know.
+# The key of a struct's dict for the tagged fields that the catalog doesn't know.
 UNKNOWN_TAGS = "_unknownTaggedFields"
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Where a piece lies: `start` inclusive, `end` exclusive, both from the first byte of the body.
+    """The place of a piece: `start` inclusive, `end` exclusive, both from the first byte of the body.
 
-    `path` is the field's (`topics[0].partitions`), with `#count`, `#length`, `#present`, `#tags`, `#tag` or `#size`
-    behind it for the bytes that frame it. Spans lie in order and leave no byte out.
+    `path` is the field's (`topics[0].partitions`), followed by `#count`, `#length`, `#present`, `#tags`, `#tag` or
+    `#size` for the bytes that frame it. Spans are in order and cover every byte.
     """
 
     path: str
@@ -24,7 +24,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class UnknownTag:
-    """A tagged field that the catalog does not know, kept as it came."""
+    """A tagged field that the catalog doesn't know, unchanged."""
 
     path: str
     tag: int
@@ -33,7 +33,7 @@ class UnknownTag:
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """A message's value. `exact` says that encoding it again gives the same bytes; `reasons` say why not."""
+    """A message's value. `exact` means that encoding it again makes the same bytes; `reasons` are why not."""
 
     name: str
     version: int
@@ -44,7 +44,7 @@ class Decoded:
 
     @property
     def unknown_tags(self) -> tuple[UnknownTag, ...]:
-        """Found in the value when asked for: kept beside it they would take as much room again."""
+        """Searches the value on request: stored separately they would take as much memory again."""
         return tuple(_unknown_tags(self.value, ""))
 
 

@@ -1,6 +1,6 @@
 """Reads and writes zig-zag varints, as record fields have them (KIP-98). Reads whatever Java reads.
 
-`fast_int` and `fast_long` raise `NotCanonical` at anything that is not the shortest form; `read_zigzag` tells which.
+`fast_int` and `fast_long` raise `NotCanonical` for anything other than the shortest form; `read_zigzag` reports it.
 """
 
 from kafkascope.codec.not_canonical import NotCanonical
@@ -12,7 +12,7 @@ _UINT64 = (1 << 64) - 1
 
 
 def write_zigzag(out: bytearray, value: int) -> None:
-    """Appends a signed value as short as can be."""
+    """Appends a signed value in the shortest form."""
     value = value << 1 if value >= 0 else (-value << 1) - 1
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)
@@ -28,14 +28,14 @@ def read_zigzag(data: bytes, position: int, end: int, *, long: bool = False) -> 
         byte = data[position + index]
         value |= (byte & 0x7F) << 7 * index
         if byte < 0x80:
-            # Java shifts bits beyond the width away without a word.
+            # Java silently drops bits beyond the width.
             kept = value & (_UINT64 if long else _UINT32)
             return (kept >> 1) ^ -(kept & 1), position + index + 1, kept == value and not (index and byte == 0)
     return None
 
 
 def fast_int(data: bytes, position: int) -> tuple[int, int]:
-    """An unsigned 32 bit varint, still zig-zagged, from its first byte on; and where it ends."""
+    """An unsigned 32 bit varint from its first byte on, still zig-zagged, and where it ends."""
     value, position = _fast(data, position, MAX_VARINT_BYTES)
     if value > _UINT32:
         raise NotCanonical
@@ -43,7 +43,7 @@ def fast_int(data: bytes, position: int) -> tuple[int, int]:
 
 
 def fast_long(data: bytes, position: int) -> tuple[int, int]:
-    """The same of at most nine bytes: what they hold, added to half an int64, cannot leave int64."""
+    """The same for at most nine bytes: their value, added to half an int64, can't leave int64."""
     return _fast(data, position, MAX_VARLONG_BYTES - 1)
 
 
@@ -62,5 +62,5 @@ def _fast(data: bytes, position: int, most: int) -> tuple[int, int]:
 
 
 def wrap_int64(value: int) -> int:
-    """The sum of two Java longs, which turns over silently."""
+    """The sum of two Java longs, which overflows silently."""
     return (value + _INT64 & _UINT64) - _INT64

@@ -1,8 +1,8 @@
 """The careful decoder: reads a message field by field, with reasons and spans, and raises only `DecodeError`.
 
-It reads field by field and takes whatever Kafka's Java reader takes, noting each place where writing the value again
-would give other bytes (protocol note 18: non-minimal varints, bool 2, tags out of order…). The compiled decoder of
-`fast` reads the well-formed rest and hands over to this one at the first surprise.
+It accepts whatever Kafka's Java reader accepts, and notes each place where encoding the value again would make other
+bytes (protocol note 18: non-minimal varints, bool 2, tags out of order…). The compiled decoder of `fast` reads the
+well-formed rest and passes other input to this one.
 """
 
 from struct import Struct
@@ -37,7 +37,7 @@ _NUMBERS = {
     "int64": Struct(">q"),
     "float64": Struct(">d"),
 }
-# Bytes that are numbers of int8 below those that are there once for all.
+# int8 numbers below those that always exist in CPython.
 _OWN_INT8 = bytes(range(128, 251))
 
 
@@ -57,15 +57,15 @@ class Walk:
         self.more_reasons = 0
         self.spans: list[Span] = []
         self.allowed = self.left = allowance(len(data) - position)
-        self.costs: dict[int, int] = {}  # of a struct's fields, by where these are kept
+        self.costs: dict[int, int] = {}  # of a struct's fields, by the identity of their tuple
 
     def message(self, *, whole: bool = True) -> dict[str, Any]:
-        """The body; `whole` takes bytes behind it as a reason against exactness rather than as somebody else's."""
+        """The body; with `whole`, bytes after it are a reason against exactness instead of another reader's."""
         value = self._struct(self.layout.fields, "")
         left = len(self.data) - self.position
         if whole and left:
             noun = "byte" if left == 1 else "bytes"
-            self._reason(f"{left} {noun} behind the message (offset {self.position})")
+            self._reason(f"{left} {noun} after the message (offset {self.position})")
             self._span("#trailing", self.position, len(self.data), "bytes")
         return value
 
@@ -95,11 +95,11 @@ class Walk:
             self.spans.append(Span(path, start, end, type_))
 
     def _charge(self, cost: int, path: str) -> None:
-        """For an object that is about to be made."""
+        """Charges for an object before it is created."""
         self.left -= cost
         if self.left < 0:
             problem = f"the message takes more than {self.allowed} bytes as Python values"
-            raise self.fail(path, f"{problem}; decode_columns reads one that is well-formed")
+            raise self.fail(path, f"{problem}; decode_columns can read it if it is well-formed")
 
     def _cost_of(self, fields: tuple[LayoutField, ...]) -> int:
         cost = self.costs.get(id(fields))
@@ -140,14 +140,14 @@ class Walk:
                 f"{path}#tags", f"{count} tags need {2 * count} bytes, {len(self.data) - self.position} left"
             )
         unknown: list[dict[str, Any]] = []
-        seen: set[int] = set()  # of the known ones
+        seen: set[int] = set()  # known ones only
         last = -1
         for _ in range(count):
             at = self.position
             number = self._varint(f"{path}#tag", "tag")
             if number <= last:
-                how = "again" if number == last or number in seen else f"behind tag {last}"
-                self._inexact(path, f"tag {number} stands {how}", at)
+                how = "repeated" if number == last or number in seen else f"after tag {last}"
+                self._inexact(path, f"tag {number} is {how}", at)
             last = max(last, number)
             field = tagged.get(number)
             name = prefix + (field.name if field else f"tag{number & 0xFFFFFFFF}")
@@ -164,7 +164,7 @@ class Walk:
             seen.add(number)
             content = self._field(field, name)
             if self.position - start != size:
-                # Java goes on behind the content, whatever the size said.
+                # Java continues after the content, whatever the size.
                 self._inexact(name, f"tag size is {size}, its content takes {self.position - start}", start)
             value[field.name] = content
             if content == field.default_value() and not (type(content) is float and content != content):
@@ -195,7 +195,7 @@ class Walk:
             self._charge(LIST_COST + count * SLOT_COST + own * NUMBER_COST, path)
             return list(Struct(f">{count}{code}").unpack_from(self.data, start))
         each = SLOT_COST + (self._cost_of(field.fields) if field.type == "struct" else 0)
-        # Too many are too many before the first of them is made.
+        # Refuse too many before creating the first.
         self._charge(LIST_COST + count * each, path)
         self.left += count * (each - SLOT_COST)
         return [self._one(field, f"{path}[{index}]", False) for index in range(count)]
@@ -230,7 +230,7 @@ class Walk:
         return self._struct(field.fields, path)
 
     def _present(self, field: LayoutField, path: str) -> bool:
-        """Before a nullable struct: an int8 of -1 or 1, but inside a tag an unsigned varint of 0 or 1."""
+        """Precedes a nullable struct: an int8 of -1 or 1, but inside a tag an unsigned varint of 0 or 1."""
         start = self.position
         if field.tag is not None:
             present = self._varint(f"{path}#present", "presence")
@@ -250,7 +250,7 @@ class Walk:
         if length is None:
             return None
         if length > MAX_STRING_BYTES:
-            raise self.fail(path, f"string of {length} bytes, Kafka's limit is {MAX_STRING_BYTES}")
+            raise self.fail(path, f"string of {length} bytes; Kafka's limit is {MAX_STRING_BYTES}")
         start = self._need(length, path, "string")
         self._span(path, start, self.position, "string")
         raw = self.data[start : self.position]
@@ -314,9 +314,9 @@ class Walk:
             raise self.fail(path.partition("#")[0], f"{label} is longer than {MAX_VARINT_BYTES} bytes", start)
         self.position = start + index + 1
         if value > 0x7FFFFFFF:
-            # Java reads an int32: what is above wraps round, below zero.
+            # Java reads an int32: larger numbers wrap around, below zero.
             wrapped = (value & 0xFFFFFFFF) - (1 << 32 if value & 0x80000000 else 0)
-            self._inexact(path.partition("#")[0], f"{label} {value} is more than an int32 holds", start)
+            self._inexact(path.partition("#")[0], f"{label} {value} doesn't fit int32", start)
             value = wrapped
         if index and byte == 0:
             needed = max(1, -(-value.bit_length() // 7))

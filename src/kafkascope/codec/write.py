@@ -1,5 +1,5 @@
 """The careful encoder: missing fields take their defaults, and anything else that is wrong raises `EncodeError` with
-its path. The compiled encoder of `fast` writes complete values and hands over to this one at the first surprise."""
+its path. The compiled encoder of `fast` writes complete values and passes other input to this one."""
 
 from collections.abc import Mapping
 from struct import Struct
@@ -24,7 +24,7 @@ _FLOAT = Struct(">d")
 
 
 def uvarint(value: int) -> bytes:
-    """An unsigned varint (KIP-482), as short as can be."""
+    """An unsigned varint (KIP-482) in the shortest form."""
     out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)
@@ -52,7 +52,7 @@ class Write:
 
     def _struct(self, fields: tuple[LayoutField, ...], value: Any, path: str) -> None:
         if not isinstance(value, Mapping):
-            raise self.fail(path, f"{shown(value)}, an object wanted")
+            raise self.fail(path, f"expected an object, got {shown(value)}")
         prefix = f"{path}." if path else ""
         self._check_names(fields, value, prefix)
         tagged: list[tuple[int, bytes]] = []
@@ -73,7 +73,7 @@ class Write:
                 continue
             path = f"{prefix}{name}"
             if name == UNKNOWN_TAGS:
-                raise self.fail(path, f"version {self.layout.version} is not flexible and has no tags")
+                raise self.fail(path, f"version {self.layout.version} isn't flexible and has no tags")
             raise self.fail(path, self._why_unknown(fields, str(name), prefix))
 
     def _why_unknown(self, fields: tuple[LayoutField, ...], name: str, prefix: str) -> str:
@@ -88,7 +88,7 @@ class Write:
         return f"no such field{f'; did you mean {near[0]}?' if near else ''}"
 
     def _is_default(self, field: LayoutField, content: Any, path: str) -> bool:
-        """If its bytes are: a struct may be given in part, a list as a tuple, a number as an enum."""
+        """If its bytes equal the default's: a struct may be incomplete, a list may be a tuple, a number an enum."""
         default = field.default_value()
         if content is None or default is None:
             return content is default
@@ -104,22 +104,22 @@ class Write:
         where = f"{path}.{UNKNOWN_TAGS}" if path else UNKNOWN_TAGS
         field_tags = {field.tag for field in fields}
         if not isinstance(unknown, list):
-            raise self.fail(where, f"{shown(unknown)}, a list wanted")
+            raise self.fail(where, f"expected a list, got {shown(unknown)}")
         taken: set[int] = set()
         for index, item in enumerate(unknown):
             match item:
                 case {"tag": int(number), "data": bytes(data)} if number >= 0 and not isinstance(number, bool):
                     pass
                 case _:
-                    raise self.fail(f"{where}[{index}]", "an object with `tag` and `data` wanted")
+                    raise self.fail(f"{where}[{index}]", "expected an object with `tag` and `data`")
             if number in field_tags or number in taken or number > 0x7FFFFFFF:
-                why = "stands twice" if number in taken else "is more than an int32 holds"
+                why = "is repeated" if number in taken else "doesn't fit int32"
                 why = "is a field of this version" if number in field_tags else why
                 raise self.fail(f"{where}[{index}].tag", f"tag {number_text(number)} {why}")
             taken.add(number)
             tagged.append((number, data))
         self.out += uvarint(len(tagged))
-        # Ascending over known and unknown alike, as Java merges them (KIP-482).
+        # Ascending over known and unknown tags alike, as Java merges them (KIP-482).
         for number, data in sorted(tagged):
             self.out += uvarint(number)
             self.out += uvarint(len(data))
@@ -133,14 +133,14 @@ class Write:
             self._null(field, path, field.nullable)
             return
         if not isinstance(value, (list, tuple)):
-            raise self.fail(path, f"{shown(value)}, a list of {field.type} wanted")
+            raise self.fail(path, f"expected a list of {field.type}, got {shown(value)}")
         self._count(field, len(value), ">i")
         for index, item in enumerate(value):
             self._one(field, item, f"{path}[{index}]", False)
 
     def _null(self, field: LayoutField, path: str, nullable: bool, classic: str = ">i") -> None:
         if not nullable:
-            raise self.fail(path, f"null where version {self.layout.version} allows none")
+            raise self.fail(path, f"null, which version {self.layout.version} doesn't allow")
         self._count(field, -1, classic)
 
     def _count(self, field: LayoutField, count: int, classic: str) -> None:
@@ -159,36 +159,36 @@ class Write:
                 self._count(field, len(value), ">i")
                 self.out += value
             else:
-                raise self.fail(path, f"{shown(value)}, bytes wanted")
+                raise self.fail(path, f"expected bytes, got {shown(value)}")
         elif type_ == "bool":
             if not isinstance(value, bool):
-                raise self.fail(path, f"{shown(value)}, true or false wanted")
+                raise self.fail(path, f"expected true or false, got {shown(value)}")
             self.out.append(value)
         elif type_ == "uuid":
             if not isinstance(value, UUID):
-                raise self.fail(path, f"{shown(value)}, a uuid wanted")
+                raise self.fail(path, f"expected a uuid, got {shown(value)}")
             self.out += value.bytes
         elif type_ == "float64":
             if isinstance(value, bool) or not isinstance(value, (int, float)):
-                raise self.fail(path, f"{shown(value)}, float64 wanted")
+                raise self.fail(path, f"expected float64, got {shown(value)}")
             try:
                 self.out += _FLOAT.pack(value)
             except (OverflowError, StructError):
-                raise self.fail(path, "a number that does not fit float64") from None
+                raise self.fail(path, "a number that doesn't fit float64") from None
         else:
             self._number(type_, value, path)
 
     def _number(self, type_: str, value: Any, path: str) -> None:
         if isinstance(value, bool) or not isinstance(value, int):
-            raise self.fail(path, f"{shown(value)}, {type_} wanted")
+            raise self.fail(path, f"expected {type_}, got {shown(value)}")
         try:
             self.out += _NUMBERS[type_].pack(value)
         except StructError:
-            raise self.fail(path, f"{number_text(value)} does not fit {type_}") from None
+            raise self.fail(path, f"{number_text(value)} doesn't fit {type_}") from None
 
     def _maybe_struct(self, field: LayoutField, value: Any, path: str, nullable: bool) -> None:
         if value is None and not nullable:
-            raise self.fail(path, f"null where version {self.layout.version} allows none")
+            raise self.fail(path, f"null, which version {self.layout.version} doesn't allow")
         if nullable:
             # An int8 of -1 or 1, but inside a tag an unsigned varint of 0 or 1.
             null = b"\xff" if field.tag is None else b"\x00"
@@ -201,26 +201,26 @@ class Write:
             self._null(field, path, nullable, ">h")
             return
         if not isinstance(value, str):
-            raise self.fail(path, f"{shown(value)}, a string wanted")
+            raise self.fail(path, f"expected a string, got {shown(value)}")
         try:
             raw = value.encode()
         except UnicodeEncodeError:
-            raise self.fail(path, "a lone surrogate, which UTF-8 cannot say") from None
+            raise self.fail(path, "a lone surrogate, which UTF-8 can't encode") from None
         if len(raw) > MAX_STRING_BYTES:
-            raise self.fail(path, f"string of {len(raw)} bytes, Kafka's limit is {MAX_STRING_BYTES}")
+            raise self.fail(path, f"string of {len(raw)} bytes; Kafka's limit is {MAX_STRING_BYTES}")
         self._count(field, len(raw), ">h")
         self.out += raw
 
 
 def shown(value: Any) -> str:
-    """The type alone: values may be secret."""
+    """Only the type, since values may be secret."""
     if value is None:
         return "null"
-    return f"this is {'an' if type(value).__name__[0] in 'aeiou' else 'a'} {type(value).__name__}"
+    return f"{'an' if type(value).__name__[0] in 'aeiou' else 'a'} {type(value).__name__}"
 
 
 def number_text(value: int) -> str:
-    """Of a number that does not fit; thousands of digits are no line, and Python does not write them out."""
+    """A number that doesn't fit its type; thousands of digits don't fit a line, and Python refuses to print them."""
     return str(value) if value.bit_length() <= 64 else "a number of more than 64 bits"
 
 

@@ -1,4 +1,5 @@
-"""Decodes many frames into Arrow columns. Needs the `columns` extra; the error of an import without it names it."""
+"""Decodes many frames into Arrow columns. Needs the `columns` extra; without it the import raises an error that names
+it."""
 
 from kafkascope.extras import need_extras
 

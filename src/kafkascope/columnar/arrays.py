@@ -1,4 +1,5 @@
-"""Wraps filled buffers as Arrow arrays, column by column as the table has them; nulls where this version has none."""
+"""Wraps filled buffers as Arrow arrays, in the order of the table's columns; nulls for columns that this version
+lacks."""
 
 import numpy as np
 import pyarrow as pa
@@ -57,7 +58,7 @@ def _records(buffers: Buffers, index: int, length: int) -> pa.Array:
 
 
 def _own_type(column: Column, width: int) -> pa.DataType:
-    """A number as this version writes it, where the table's type is wider."""
+    """The type that this version writes, if the table's type is wider."""
     type_ = column.element_type
     if type_.bit_width == 8 * width:
         return type_
@@ -65,10 +66,10 @@ def _own_type(column: Column, width: int) -> pa.DataType:
 
 
 def nulls(type_: pa.DataType, length: int) -> pa.Array:
-    """Like pa.nulls, but all of them share the same zeros: most columns of an old version are such."""
+    """Like pa.nulls, but all arrays share the same zeros: most columns of an old version are null."""
     if not length:
         return pa.nulls(0, type_)
-    # 16 bytes are the widest value there is, a uuid.
+    # The widest value is a uuid, 16 bytes.
     return _nulls(type_, length, _zeros(16 * (length + 1)))
 
 
@@ -88,7 +89,8 @@ _ZEROS = [pa.py_buffer(b"")]
 
 
 def _zeros(size: int) -> pa.Buffer:
-    """At least so many, the same ones each time. Nobody writes to them, so the system gives them no memory."""
+    """At least this many, always the same ones. Nobody writes to them, so the system doesn't allocate memory for
+    them."""
     if _ZEROS[0].size < size:
         _ZEROS[0] = pa.py_buffer(np.zeros(2 * size, dtype=np.uint8))
     return _ZEROS[0]

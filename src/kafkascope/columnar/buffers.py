@@ -1,8 +1,8 @@
 """Holds the memory that the kernel writes to, and cuts the filled columns to size.
 
-The kernel begins in scratch memory. Where that is not enough, room is made for what the next frames can need at most
-and for what those already read make likely; the kernel stops before a frame that might not fit, and goes on when there
-is more.
+The kernel begins in scratch memory. If that isn't enough, room is made for the most that the next frames can need and
+for what the frames read so far make likely; the kernel stops before a frame that might not fit, and continues once
+there is more room.
 """
 
 import ctypes
@@ -20,28 +20,28 @@ from kafkascope.columnar.operations import DATA, FIXED, TOP, VALID, VALUES, Prog
 from kafkascope.columnar.plan import Ints, link, plan_of
 from kafkascope.columnar.scratch import Scratch, start_of
 
-# In the scratch memory is room for the worst that so many bytes of frames can hold, in rows of every list and in
-# strings: for all of them where they are few, for a beginning where they are many. Record data makes few rows, so with
-# it there is room for more: a large fetch is a small table.
+# The scratch memory has room for the worst that this many bytes of frames can contain, in rows of every list and in
+# strings: for all frames if they are few, for the first ones if they are many. Record data makes few rows, so with it
+# there is room for more: a large fetch is a small table.
 SMALL_BYTES = 1024 * 1024
 FIRST_BYTES = 256 * 1024
 RECORDS_BYTES = 4 * 1024 * 1024
-# A buffer of a table is at the most so many times as large as what is in it.
+# A buffer of a table is at most this many times as large as its contents.
 _MOST_WASTE = 1.25
 
 
 class Buffers:
-    """One table's columns. `rows` tells those of each group once the frames are read."""
+    """One table's columns. `rows` is the number of rows in each group once the frames are read."""
 
     def __init__(self, program: Program, scratch: Scratch) -> None:
         self.program = program
         self.slots = program.slots
         self.scratch = scratch
-        # By place; none while the columns are in the scratch memory.
+        # By place; None while the columns are in the scratch memory.
         self.held: dict[int, pa.Buffer] = {}
 
     def read(self, frames: Frames) -> None:
-        """All of them; the status of those that the careful codec must read is 1."""
+        """Reads all frames; the status of those that the careful codec must read is 1."""
         first = FIRST_BYTES if frames.size > SMALL_BYTES else SMALL_BYTES
         if self.program.has_records and frames.size > first:
             first = RECORDS_BYTES
@@ -53,7 +53,7 @@ class Buffers:
             at = frames.base, frames.ends_at
             frame, row = run(READ_FRAMES, self.job.address, *at, frame, most, row, frames.status_at)
             if not self.held:
-                # Of few frames it is not worth the time to reckon it.
+                # For few frames it isn't worth computing.
                 small = frames.size <= FIRST_BYTES
                 self.scratch.used(frames.size if small else int(self._sizes(self.job.counted).sum()))
             if frame == frames.count:
@@ -61,7 +61,7 @@ class Buffers:
             self._grow(frames, frame)
 
     def packed(self) -> pa.Buffer | None:
-        """All columns as one IPC message, no larger than they are; None where it is better to give them as they lie."""
+        """All columns as one IPC message without unused room; None if it's better to return them as they are."""
         if self.held or not self.job.packable:
             return None
         run = kernel()
@@ -75,7 +75,7 @@ class Buffers:
         start, end = (ctypes.c_int32.from_address(frames.ends_at + 4 * at).value for at in (0, frame))
         done, left = end - start, frames.size - end + start
         largest, _ = kernel()(LARGEST, frames.ends_at, frame, frames.count, 0, 0, 0, 0)
-        # Twice the largest, so that there is room for one more when the rows of one are written.
+        # Twice the largest, so that there is room for one more when its rows are written.
         at_most = min(max(2 * largest, FIRST_BYTES), left)
         likely = 1.1 * left / done if done else 0.0
         rooms = counted[:-1] + (counted[:-1] * likely).astype(np.int64) + at_most // least + 2
@@ -83,7 +83,7 @@ class Buffers:
         self._move(rooms)
 
     def _move(self, rooms: Ints) -> None:
-        """To memory of their own, or to more of it."""
+        """Moves the columns to memory of their own, or to more of it."""
         plan, counted = plan_of(self.program), self.job.counted
         starts = start_of(plan.place)
         sizes, used = self._sizes(rooms) + starts + WRITE_SLACK, self._sizes(counted)
@@ -103,13 +103,13 @@ class Buffers:
         self.job.words[NOTED_TAGS] = noted
 
     def _sizes(self, rows: Ints) -> Ints:
-        """Bytes that so many rows of each group take, buffer by buffer."""
+        """Bytes that this many rows of each group take, buffer by buffer."""
         plan = plan_of(self.program)
         sizes: Ints = (rows[plan.group] + plan.more) * plan.width
         return sizes
 
     def settle(self) -> None:
-        """No column is in the scratch memory after this."""
+        """Moves every column out of the scratch memory."""
         if not self.held:
             self._move(self.job.counted[:-1].copy())
 
@@ -122,13 +122,13 @@ class Buffers:
         return self._cut(index, VALUES, rows * slot.width if slot.kind == FIXED else (rows + 1) * 4)
 
     def data(self, index: int) -> pa.Buffer:
-        """Of a hidden column there is none."""
+        """Empty for a hidden column."""
         if not self.slots[index].data:
             return pa.py_buffer(b"")
         return self._cut(index, DATA, self.rows(plan_of(self.program).data_group[index]))
 
     def _cut(self, index: int, which: int, used: int) -> pa.Buffer:
-        """Without the room that was not needed, if there is enough of it to be worth the time."""
+        """Cuts off unused room, if there is enough of it to justify the copy."""
         place = 3 * index + which
         held = self.held[place]
         start = int(self.addresses[place]) - held.address
@@ -137,11 +137,11 @@ class Buffers:
         return held.slice(start, used)
 
     def bits(self, index: int) -> pa.Buffer:
-        """Bools, which the kernel writes a byte each."""
+        """Bools as bits; the kernel writes a byte each."""
         return pa.py_buffer(np.packbits(self.view(index, VALUES, np.uint8), bitorder="little"))
 
     def valid(self, index: int) -> pa.Buffer | None:
-        """None where nothing is null."""
+        """None if nothing is null."""
         if not self.slots[index].nullable:
             return None
         held = self.view(index, VALID, np.uint8)
@@ -154,5 +154,5 @@ class Buffers:
 
 
 def allocate(size: int) -> pa.Buffer:
-    """Arrow's own memory; what is never written to is never there."""
+    """Arrow's own memory; pages that are never written to take no memory."""
     return pa.allocate_buffer(size, resizable=True)

@@ -1,6 +1,6 @@
-"""Decodes many frames of one message to an Arrow table: one row per frame, `_error` for those that do not decode.
+"""Decodes many frames of one message to an Arrow table: one row per frame, `_error` for those that don't decode.
 
-The kernel reads what is in the form Kafka writes; the careful codec reads the rest, so that both give the same.
+The kernel reads what is in the form Kafka writes; the careful codec reads the rest, with equal results.
 """
 
 from typing import Any
@@ -24,21 +24,21 @@ from kafkascope.schema.layouts.layout import layout
 
 __all__ = ["ERROR", "UNKNOWN_TAGS_COLUMN", "decode_columns", "full_schema"]
 
-# Arrow's offsets are int32: what the frames of one portion hold stays far below that.
+# Arrow's offsets are int32: the contents of one portion's frames stay far below that.
 _PORTION_BYTES = 256 * 1024 * 1024
 # Records become Python objects on their way, so fewer of them at a time.
 CONTENTS_BYTES = 16 * 1024 * 1024
-# Frames that the careful codec reads become rows of Python objects, twenty times as large: so many bytes at a time.
+# Bytes per portion of frames that the careful codec reads: they become rows of Python objects, twenty times as large.
 _CAREFUL_BYTES = 1024 * 1024
-# More changes between good and bad frames than this, and a table's chunks would be too small to be of use.
+# With more changes between good and bad frames than this, a table's chunks would be too small to be useful.
 FEW_RUNS = 64
 
 
 def decode_columns(
     name: str, version: int, frames: pa.Array | pa.ChunkedArray, release: str | None = None, *, contents: bool = False
 ) -> pa.Table:
-    """Bodies (binary, without frame and header) to the columns of the message's table, whatever the version. `contents`
-    adds the records in record batches, unpacked; it is slow."""
+    """Bodies (binary, without frame and header) to the columns of the message's table, for any version. `contents` adds
+    the records of record batches, decompressed, which is slow."""
     _check(name, version, release)
     known = layout(name, version, release).message.name
     chunks = chunks_of(frames)
@@ -59,12 +59,12 @@ def decode_columns(
 
 def _check(name: Any, version: Any, release: Any) -> None:
     if not isinstance(name, str):
-        raise UsageError(f"the name of a message is text, not {type(name).__name__}")
-    # numpy's whole numbers are none of Python's.
+        raise UsageError(f"the name of a message must be a str, not {type(name).__name__}")
+    # numpy's integers aren't ints of Python.
     if isinstance(version, bool) or not hasattr(version, "__index__"):
-        raise UsageError(f"a version is a whole number, not {type(version).__name__}")
+        raise UsageError(f"a version must be an int, not {type(version).__name__}")
     if release is not None and not isinstance(release, str):
-        raise UsageError(f"a release is text, not {type(release).__name__}")
+        raise UsageError(f"a release must be a str, not {type(release).__name__}")
 
 
 def _decode_portion(
@@ -97,14 +97,14 @@ def _table(name: str, buffers: Buffers) -> pa.Table:
 
 
 def _in_order(table: pa.Table, rest: pa.Table, status: npt.NDArray[np.uint8]) -> pa.Table:
-    """Rows of both in the places of their frames: the rest where the status is 1."""
+    """The rows of both in the order of their frames: those of `rest` if the status is 1."""
     starts = np.flatnonzero(np.diff(status.astype(np.int8), prepend=2))
     if len(starts) > FEW_RUNS:
         order = np.empty(len(status), dtype=np.int64)
         order[status == 0] = np.arange(len(table))
         order[status == 1] = np.arange(len(table), len(status))
         return pa.concat_tables([table, rest]).take(pa.array(order))
-    # Slices cost nothing, where taking would copy every row for the sake of one.
+    # Slices are free, while `take` would copy every row.
     parts = []
     taken = [0, 0]
     for start, end in zip(starts, [*starts[1:], len(status)], strict=True):
@@ -123,7 +123,7 @@ def _careful(
     *,
     contents: bool = False,
 ) -> pa.Table:
-    """Rows of the wanted frames as the careful codec reads them, or their errors."""
+    """Rows of the given frames as the careful codec reads them, or their errors."""
     fields, columns = layout(name, version, release).fields, table_of(name, contents=contents)
     schema = full_schema(name, contents=contents)
     tables: list[pa.Table] = []

@@ -1,6 +1,6 @@
-"""Finds where the frames of an Arrow array are in memory; UsageError for what is no such array.
+"""Finds where the frames of an Arrow array are in memory; raises UsageError for other arrays.
 
-Arrow itself does not look at offsets, and the kernel believes them: they are checked here.
+Arrow itself doesn't check offsets, and the kernel relies on them: they are checked here.
 """
 
 from collections.abc import Iterator
@@ -16,14 +16,14 @@ from kafkascope.errors import UsageError
 _BINARY, _LARGE_BINARY = pa.binary(), pa.large_binary()
 # A frame's length is an int32 on the wire.
 _MOST_BYTES = 0x7FFFFFFF
-_WANTED = "an array of binary or large_binary wanted"
+_WANTED = "expected an array of binary or large_binary"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Frames:
-    """`count` frames of `size` bytes together, from number `first` of their array. Number n of them goes from `base`
-    and the n-th int32 at `ends_at` to `base` and the next. `status` is 0 before the kernel comes, and 1 after it for
-    those that the careful codec must read; who changes it back is who looks at it."""
+    """`count` frames of `size` bytes together, from number `first` of their array. Frame n goes from `base` plus the
+    n-th int32 at `ends_at` to `base` plus the next. `status` is 0 before the kernel runs, and 1 after it for frames
+    that the careful codec must read; whoever reads it resets it."""
 
     first: int
     count: int
@@ -35,7 +35,7 @@ class Frames:
 
 
 class Places:
-    """Room for where frames end and for what becomes of them; most often it is enough for the next ones too."""
+    """Room for the ends and the status of frames, reused for the next ones if it's large enough."""
 
     def __init__(self, count: int) -> None:
         self.count = count
@@ -47,14 +47,14 @@ class Places:
 def chunks_of(frames: pa.Array | pa.ChunkedArray) -> list[pa.Array]:
     if not isinstance(frames, (pa.Array, pa.ChunkedArray)):
         raise UsageError(f"frames are {type(frames).__name__}; {_WANTED}: pa.array(…, pa.binary())")
-    # Also where there is no chunk that would say it.
+    # Also if there is no chunk to check.
     if frames.type != _BINARY and frames.type != _LARGE_BINARY:
         raise UsageError(f"frames are {frames.type}; {_WANTED}")
     return frames.chunks if isinstance(frames, pa.ChunkedArray) else [frames]
 
 
 def frames_of(chunk: pa.Array, places: Places, most: int) -> Iterator[Frames]:
-    """Portions of at most so many bytes, or of one frame; each is done with before the next."""
+    """Portions of at most this many bytes, or of one frame; finish each before taking the next."""
     width = _width(chunk)
     count = len(chunk)
     if not count:
@@ -66,7 +66,7 @@ def frames_of(chunk: pa.Array, places: Places, most: int) -> Iterator[Frames]:
     source = offsets.address + width * chunk.offset
     first, last = kernel()(CHECK, source, width, count + 1, 0, 0, 0, 0)
     if first < 0 or last > size:
-        raise UsageError("frames have offsets that do not rise or lie outside of their bytes")
+        raise UsageError("frames have offsets that aren't ascending or are outside their bytes")
     for start, end, portion in _portions(offsets, chunk, width, (first, last), most):
         from_, ends_at = base, source + width * start
         if width == 8:
@@ -76,17 +76,17 @@ def frames_of(chunk: pa.Array, places: Places, most: int) -> Iterator[Frames]:
 
 
 def _width(chunk: pa.Array) -> int:
-    """Bytes an offset."""
+    """Bytes per offset."""
     if chunk.null_count:
         nulls = "a null" if chunk.null_count == 1 else f"{chunk.null_count} nulls"
-        raise UsageError(f"frames hold {nulls}; leave them out")
+        raise UsageError(f"frames contain {nulls}; leave them out")
     return 4 if chunk.type == _BINARY else 8
 
 
 def _portions(
     offsets: pa.Buffer, chunk: pa.Array, width: int, whole: tuple[int, int], most: int
 ) -> Iterator[tuple[int, int, int]]:
-    """First frame, last and bytes of each."""
+    """The first frame of each portion, its last, and its bytes."""
     count = len(chunk)
     if whole[1] - whole[0] <= most:
         yield 0, count, whole[1] - whole[0]
@@ -98,6 +98,6 @@ def _portions(
         end = max(int(np.searchsorted(ends, ends[start] + most, side="right")) - 1, start + 1)
         size = int(ends[end] - ends[start])
         if size > _MOST_BYTES:
-            raise UsageError(f"a frame of {size} bytes; Kafka's have {_MOST_BYTES} at the most")
+            raise UsageError(f"a frame of {size} bytes; Kafka's limit is {_MOST_BYTES}")
         yield start, end, size
         start = end

@@ -1,6 +1,6 @@
 """Builds the metadata of an Arrow IPC record batch from a schema, and finds the numbers in it that are filled in later.
 
-Arrow makes a whole batch out of such bytes in one call, where column by column takes ten times as long.
+Arrow makes a whole batch from such bytes in one call; column by column takes ten times as long.
 """
 
 from dataclasses import dataclass
@@ -13,8 +13,9 @@ ALIGNMENT = 64
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """`nodes_at` is where (rows, nulls) of every field stand one behind the other, `buffers_at` the same for (offset,
-    size) of every buffer, `length_at` and `body_length_at` rows and bytes of all. Each is an int64."""
+    """`nodes_at` is the place of (rows, nulls) of every field, one after another, `buffers_at` the same for (offset,
+    size) of every buffer, `length_at` and `body_length_at` the places of the total rows and bytes. Each number is an
+    int64."""
 
     data: bytes
     nodes_at: int
@@ -24,7 +25,7 @@ class Form:
 
 
 def form_of(schema: pa.Schema) -> Form:
-    # With one row, since numbers that are 0 are left out.
+    # With one row, since numbers that are 0 are omitted.
     arrays = [pa.nulls(1, field.type) for field in schema]
     written = pa.RecordBatch.from_arrays(arrays, schema=schema).serialize().to_pybytes()
     size = 8 + _number(written, 4)
@@ -37,7 +38,7 @@ def form_of(schema: pa.Schema) -> Form:
 
 
 def _table(data: bytes, at: int) -> list[int]:
-    """A table of flatbuffers behind the reference at `at`: where each of its fields is."""
+    """The places of the fields of the flatbuffers table that the reference at `at` leads to."""
     table = at + _number(data, at)
     fields = table - int.from_bytes(data[table : table + 4], "little", signed=True)
     end = fields + _number(data, fields, 2)

@@ -1,39 +1,39 @@
-"""Defines what a program is made of: operations and their words, the slots of its columns, the program itself."""
+"""Defines the parts of a program: operations and their words, the slots of its columns, the program itself."""
 
 from dataclasses import dataclass
 
 from kafkascope.columnar.tables import Column
 
-# Operations, and the words behind the first. `size` is that of a length: 2 or 4 bytes, 0 for compact.
+# Operations, and the words after the first. `size` is that of a length: 2 or 4 bytes, 0 for compact.
 (
     END,
-    NOTHING,  # there for its run
+    NOTHING,  # exists for its run
     UUID,  # values
     TEXT,  # offsets, valid, data, size, nullable
     BLOB,  # offsets, valid, data, size, nullable
     HIDDEN,  # offsets, valid, longest, size, nullable
-    ARRAY,  # offsets, valid, size, nullable, least bytes an element, behind
+    ARRAY,  # offsets, valid, size, nullable, least bytes per element, operation after it
     NEXT,  # first operation of the element, whether an empty tag section ends it; has no run
-    RUNS,  # offsets, valid, size, nullable, bytes an element, pieces, their number: elements that are runs
-    INTS,  # offsets, valid, size, nullable, 4, values: the same for int32 alone
-    SMALL_INTS,  # offsets, valid, values, size, nullable: for int8 alone, laid out like BLOB
-    PRESENT,  # valid, the byte for null, behind, fills, their number
-    TAGS,  # behind, fills, their number, tags, their number, place, a bare TAG_END
+    RUNS,  # offsets, valid, size, nullable, bytes per element, pieces, their number: elements that are runs
+    INTS,  # offsets, valid, size, nullable, 4, values: the same for int32 only
+    SMALL_INTS,  # offsets, valid, values, size, nullable: for int8 only, with the layout of BLOB
+    PRESENT,  # valid, the byte for null, operation after it, fills, their number
+    TAGS,  # operation after it, fills, their number, tags, their number, place, a bare TAG_END
     TAG_END,
     RECORDS,  # columns, size, nullable
-    TRY_RUNS,  # offsets, behind, size, valid, bytes an element, pieces, their number: RUNS if no element has a tag
+    TRY_RUNS,  # offsets, operation after it, size, valid, bytes per element, pieces, their number: RUNS without tags
 ) = range(16)
-# Before an operation comes its run, fields of fixed size that lie side by side: their number, bytes, pieces.
+# An operation is preceded by its run, adjacent fields of fixed size: their number, bytes, pieces.
 RUN_AT = 8
 OPERATION = RUN_AT + 3
 
 # A tag of a section: number, first operation, fills, their number.
 TAG = 4
 
-# Words on the stack: an array saves its place, a tag section that and what it has seen.
+# Words on the stack: an array saves its place, a tag section its place and the tags it has seen.
 ARRAY_DEPTH, SECTION_DEPTH = 2, 5
 
-# What a column's buffers hold; see `buffers`.
+# The contents of a column's buffers; see `buffers`.
 FIXED, OFFSETS, LIST, STRUCT = range(4)
 VALUES, VALID, DATA = range(3)
 
@@ -42,13 +42,13 @@ TOP = 0
 
 @dataclass(slots=True)
 class Slot:
-    """One column of the buffers. Slots of one group have as many rows as each other."""
+    """One column of the buffers. All slots of a group have the same number of rows."""
 
     kind: int
     group: int
-    width: int = 4  # bytes a value; offsets are int32
+    width: int = 4  # bytes per value; offsets are int32
     nullable: bool = False
-    data: bool = False  # whether bytes of strings are kept
+    data: bool = False  # if bytes of strings are stored
     child: int = -1  # the group of a list's elements
     default: int = 0
     null_default: bool = False
@@ -56,7 +56,7 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A column of the table that this version has, and its slot. A struct that is always there has none."""
+    """A column of the table that this version has, and its slot. A struct that is always present has none."""
 
     column: Column
     group: int
@@ -74,19 +74,19 @@ class Link:
     buffer: int
 
 
-# The first slots, in a group of their own. Of an unknown tag: the frame's row, number, size, place, and behind them an
+# The first slots, in a group of their own. For an unknown tag: the frame's row, number, size, place, and after them an
 # index for each array around it.
 UNKNOWN_GROUP = 1
 UNKNOWN_ROW, UNKNOWN_TAG, UNKNOWN_SIZE, UNKNOWN_PLACE, UNKNOWN_INDEX = range(5)
-# In the place of a slot: where unknown tags are counted.
+# In the place of a slot: the counter of unknown tags.
 COUNT = -1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Program:
-    """`jumps` are (place, word number that it is the address of). `least` has the fewest bytes on the wire that a row
-    of each group takes; for the frames themselves it is not asked. `open_at` is where the second program begins, 0
-    where there is none. `places` are paths of tag sections, in pieces: an index stands between two."""
+    """`jumps` are (place, index of the word whose address it is). `least` has the fewest bytes on the wire that a row
+    of each group takes; it isn't used for the frames themselves. `open_at` is where the second program begins, 0 if
+    there is none. `places` are paths of tag sections, in pieces: an index goes between two."""
 
     name: str
     words: tuple[int, ...]

@@ -34,9 +34,10 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:
-    """A place is a buffer: three times its slot's number and which of the three it is. Bytes of strings are groups too,
-    behind those of the program; behind all is one that never has rows. `place`, `group`, `width` and `more` say of
-    every buffer whose it is, and that it has `width` bytes for each row of its group and for `more` rows."""
+    """A place is a buffer: three times its slot's number plus which of the three it is. Bytes of strings are groups
+    too, after those of the program; the last group never has rows. `place`, `group`, `width` and `more` describe every
+    buffer: the buffer's place and group, and that it has `width` bytes for each row of its group and for `more`
+    rows."""
 
     program: Program
     words: Ints
@@ -49,8 +50,8 @@ class Plan:
     group: Ints
     width: Ints
     more: Ints
-    counts: Ints  # where the address of the number of unknown tags stands
-    extents: Ints  # group, place, group behind
+    counts: Ints  # where the address of the number of unknown tags is
+    extents: Ints  # group, place, group of the contents
     offsets: Ints
     data_group: dict[int, int]
     fields: Ints | None
@@ -63,7 +64,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Job:
-    """Words for the kernel, and what they are the addresses of."""
+    """Words for the kernel, and the arrays that they point to."""
 
     address: int
     words: Ints
@@ -136,7 +137,7 @@ def _form(name: str) -> Form:
 
 
 def link(plan: Plan, addresses: Ints, rooms: Ints) -> Job:
-    """`addresses` are those of the buffers by place, `rooms` what rows there is room for in each group."""
+    """`addresses` are those of the buffers by place, `rooms` the number of rows that each group has room for."""
     code = plan.words.copy()
     at = _address(code)
     code[plan.jumps] = plan.targets + at
@@ -147,7 +148,7 @@ def link(plan: Plan, addresses: Ints, rooms: Ints) -> Job:
     group, place, child = plan.extents.T
     extents = np.stack([group, addresses[place], rooms[child], plan.least[child], child], axis=1)
     if plan.program.open_at:
-        # As if a list had one row, and in it all unknown tags so far.
+        # As if a list had one row, which contains all unknown tags so far.
         least = plan.least[UNKNOWN_GROUP]
         unknown = [[len(plan.least), noted_at, rooms[UNKNOWN_GROUP], least, UNKNOWN_GROUP]]
         extents = np.concatenate([extents, np.array(unknown, dtype=np.int64)])
@@ -202,7 +203,7 @@ def _links_of(fields: list[Any]) -> tuple[Ints, Ints, Ints]:
 
 
 class _NotPackable(Exception):
-    """A column is wider than what this version has on the wire."""
+    """A column is wider than in this version on the wire."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,10 @@
 """Compiles a layout and its table to the flat integer program that the kernel runs for every frame.
 
-The program is a row of int64 words: operations, and behind them the lists that they refer to. Words that are addresses
-(of columns, of other places in the program) are named in `links` and set when the buffers are known.
+The program is a row of int64 words: operations, and after them the lists that they refer to. Words that are addresses
+(of columns, of other places in the program) are listed in `links` and set when the buffers are known.
 
-A layout with tags has two: in the first an empty tag section is one more byte among the fields of fixed size, the
-second takes a tag anywhere. Both fill the same columns.
+A layout with tags has two programs: for the first an empty tag section is one more byte among the fields of fixed size,
+the second takes a tag anywhere. Both fill the same columns.
 """
 
 import dataclasses
@@ -84,13 +84,13 @@ def compile_program(name: str, version: int, release: str | None = None) -> Prog
 
 
 def _deepest(fields: tuple[LayoutField, ...]) -> int:
-    """How many arrays of structs stand within each other."""
+    """How many arrays of structs are nested."""
     return max((field.array + _deepest(field.fields) for field in fields if field.type == "struct"), default=0)
 
 
 @dataclass(slots=True)
 class _Build:
-    """Operations; a list stands in the place of its address until `program` moves it behind them."""
+    """Operations; a list is in the place of its address until `program` moves it after them."""
 
     flexible: bool
     is_open: bool = False
@@ -104,8 +104,8 @@ class _Build:
     longest_run: int = 0
     has_records: bool = False
     depth: int = 0
-    # Where the next operation stands: its path in pieces, the words on the stack, the arrays around it (words below,
-    # list), whether a tag is around it.
+    # The place of the next operation: its path in pieces, the words on the stack, the arrays around it (words below,
+    # list), if a tag is around it.
     path: tuple[str, ...] = ("",)
     below: int = 0
     arrays: tuple[tuple[int, int], ...] = ()
@@ -125,7 +125,7 @@ class _Build:
         return nodes
 
     def operation(self, code: int, *rest: Any) -> int:
-        """Its place. What comes before it and is of fixed size becomes its run."""
+        """Returns its place. Fields of fixed size before it become its run."""
         return self.write([code, *rest], self.take_run())
 
     def write(self, words: list[Any], run: list[tuple[int, int, int]]) -> int:
@@ -136,7 +136,7 @@ class _Build:
         return at
 
     def take_run(self) -> list[tuple[int, int, int]]:
-        """Up to the next operation. A uuid is an operation of its own."""
+        """The run up to the next operation. A uuid is an operation of its own."""
         run: list[tuple[int, int, int]] = []
         start = 0
         for kind, slot, offset in self.pieces:
@@ -152,7 +152,7 @@ class _Build:
         self.words[at + word] = value
 
     def here(self) -> "_Place":
-        """Where the next operation will be."""
+        """The place of the next operation."""
         run = self.take_run()
         if run:
             self.write([NOTHING], run)
@@ -207,8 +207,8 @@ class _Build:
         return nodes
 
     def place(self) -> Any:
-        """What an unknown tag of a section here needs to be noted; see `sections`. Within a known tag none is: the
-        codec names those tags in another order than that of the wire."""
+        """What is needed to note an unknown tag of a section here; see `sections`. Within a known tag none is noted:
+        the codec names those tags in an order other than that of the wire."""
         if self.in_tag:
             return 0
         if self.path not in self.places:
@@ -218,7 +218,7 @@ class _Build:
         return [columns, 8 * self.below, self.places.index(self.path), len(self.arrays), *around]
 
     def fills(self, first: int) -> Iterator[tuple[Any, ...]]:
-        """One row of default for each slot since `first` that has a row here: those within lists do not."""
+        """One row of defaults for each slot since `first` that has a row here; slots within lists don't."""
         for index in range(first, len(self.slots)):
             slot = self.slots[index]
             if slot.group != self.group:
@@ -249,7 +249,7 @@ class _Build:
     def array(self, field: LayoutField, column: Column) -> Node:
         outer, inner = self.group, len(self.least)
         self.least.append(field.element_minimum)
-        assert field.element_minimum > 0, f"{column.name}: elements of no bytes have no limit to their number"
+        assert field.element_minimum > 0, f"{column.name}: elements of zero bytes would have no limit on their number"
         slot = self.slot(LIST, nullable=field.nullable, child=inner)
         valid = _Slot(slot, VALID) if field.nullable else 0
         size = 0 if field.compact else 4
@@ -266,7 +266,7 @@ class _Build:
         self.path, self.below, self.arrays = around
         self.group = outer
         if self.pieces and len(self.words) == body.word:
-            # Nothing but a run: elements of one size, read column by column.
+            # Only a run: elements of one size, read column by column.
             assert self.run_bytes == field.element_minimum
             kinds, values = [kind for kind, _, _ in self.pieces], _Slot(self.pieces[0][1], VALUES)
             if kinds == [4]:
@@ -293,7 +293,7 @@ class _Build:
         return Node(column, outer, slot, element)
 
     def attempt(self, field: LayoutField, column: Column, slot: int, inner: int) -> int | None:
-        """An operation for the case that the elements are of one size, if without tags they are."""
+        """An operation for elements that have one size if they have no tags."""
         trial = _Build(True, group=inner, slots=list(self.slots), least=list(self.least))
         trial.element(field, column, False)
         if trial.words or not trial.pieces:
@@ -321,7 +321,7 @@ class _Build:
         if not nullable:
             return Node(column, self.group, children=self.struct(field.fields, column.children))
         slot = self.slot(STRUCT, nullable=True)
-        # Behind a tag presence is a varint of 0 or 1, elsewhere an int8 of -1 or 1.
+        # After a tag presence is a varint of 0 or 1, elsewhere an int8 of -1 or 1.
         operation = self.operation(PRESENT, _Slot(slot, VALID), 0xFF if field.tag is None else 0)
         children = self.struct(field.fields, column.children)
         fills = [word for fill in self.fills(slot + 1) for word in fill]
@@ -387,7 +387,7 @@ class _Build:
 
 @dataclass(slots=True, eq=False)
 class _Later:
-    """A place that is known when all is built."""
+    """A place that is known once everything is built."""
 
     word: int = 0
 
@@ -399,7 +399,7 @@ class _Place:
     word: int
 
 
-# The last word of the program: what has no column is written there.
+# The last word of the program: values without a column are written there.
 _NOWHERE = _Place(-1)
 
 
@@ -426,7 +426,7 @@ def _pieces(pieces: list[tuple[int, int, int]]) -> list[Any]:
 
 
 def _set_default(slots: list[Slot], field: LayoutField, node: Node) -> None:
-    """What a tagged field that is not there means, written to its slots."""
+    """Writes the value of a missing tagged field to its slots."""
     value = field.default_value()
     if value is None:
         slots[node.slot].null_default = True
@@ -436,5 +436,5 @@ def _set_default(slots: list[Slot], field: LayoutField, node: Node) -> None:
     elif isinstance(value, int):
         slots[node.slot].default = int(value)
     else:
-        # Zero and empty are what a slot has anyway.
+        # A slot has zero and empty by default.
         assert not value or value == bytes(16) or getattr(value, "int", 0) == 0, f"{field.name}: default {value!r}"

@@ -14,7 +14,7 @@ from kafkascope.schema.layouts.layout import LayoutField
 def row_of(
     fields: tuple[LayoutField, ...], columns: tuple[Column, ...], value: dict[str, Any], *, contents: bool = False
 ) -> dict[str, Any]:
-    """`contents` adds what is in record batches, but never in those of the metadata log."""
+    """`contents` adds the contents of record batches, but never those of the metadata log."""
     row: dict[str, Any] = {}
     contents = contents and not is_metadata_log(value)
     for field in fields:
@@ -42,7 +42,7 @@ def _one(field: LayoutField, column: Column, content: Any, contents: bool) -> An
 
 
 def _records(content: bytes, contents: bool) -> dict[str, Any]:
-    """Batches by their headers; None where this is no record data."""
+    """Batches by their headers; None if this isn't record data."""
     row: dict[str, Any] = {"size": len(content), "truncated_bytes": 0, "batches": None}
     try:
         decoded = decode_records(content, unpack=False)
@@ -75,7 +75,7 @@ def _batch(batch: RecordBatch) -> dict[str, Any]:
 
 
 def _unpacked(content: bytes) -> list[list[dict[str, Any]]]:
-    """The records of each batch; none at all where one of them cannot be unpacked."""
+    """The records of each batch; nothing at all if one of them can't be decompressed."""
     try:
         batches = decode_records(content).batches
     except DecodeError:

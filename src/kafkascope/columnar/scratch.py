@@ -1,6 +1,6 @@
-"""Holds the memory that the kernel fills first: a small table is packed out of it, a large one gets memory of its own.
+"""Holds the memory that the kernel fills first: a small table is packed from it, a large one gets memory of its own.
 
-It is address space most of all: pages that no frame has needed are not there.
+It is mostly address space: pages that no frame has needed take no memory.
 """
 
 import ctypes
@@ -15,13 +15,13 @@ from kafkascope.columnar.kernel.fixed_fields import WRITE_SLACK
 from kafkascope.columnar.operations import TOP, Program
 from kafkascope.columnar.plan import Ints, Job, link, plan_of
 
-# Frames of fewer bytes than this on average have no room here for as many as they are.
+# If frames have fewer bytes than this on average, not all of them have room here.
 _BYTES_A_FRAME = 16
-# Where so many frames end is remembered here; more have room of their own.
+# The ends of this many frames are stored here; more get room of their own.
 _FRAMES = 16_384
-# Memory that has become more than this is not kept.
+# Memory that has grown beyond this isn't kept.
 _KEPT_BYTES = 16 * 1024 * 1024
-# Every program writes to pages of its own, so that in the end most would be there: all go when so much was written.
+# Every program writes to pages of its own, so in the end most would be in use: after this many bytes all are released.
 _WRITTEN_BYTES = 8 * 1024 * 1024
 # Programs whose places here are remembered.
 _MOST_JOBS = 256
@@ -40,8 +40,8 @@ class Scratch:
         self.jobs: OrderedDict[tuple[Program, int], tuple[Job, Ints, Ints]] = OrderedDict()
 
     def job(self, program: Program, room_bytes: int) -> tuple[Job, Ints, Ints]:
-        """For the worst that so many bytes of frames can hold, with the addresses of its buffers by place, and the rows
-        there is room for in each group."""
+        """A job for the worst that this many bytes of frames can contain, with the addresses of its buffers by place,
+        and the number of rows that each group has room for."""
         job = self.jobs.get((program, room_bytes))
         if job is None:
             if len(self.jobs) >= _MOST_JOBS:
@@ -59,12 +59,12 @@ class Scratch:
         return link(plan, addresses, rooms), addresses, rooms
 
     def used(self, size: int) -> None:
-        """So many bytes of it were written to, more than is good to keep perhaps."""
+        """Records that this many bytes were written; memory beyond the limit is released."""
         self.heavy |= size > _KEPT_BYTES
         self.written += size
 
     def reserve(self, sizes: Ints, places: Ints) -> Ints:
-        """Where buffers of these sizes begin."""
+        """The starts of buffers of these sizes."""
         starts = start_of(places)
         ends = np.cumsum((starts + sizes + 63) // 64 * 64)
         if len(ends) and ends[-1] > self.size:
@@ -77,14 +77,14 @@ class Scratch:
         self.size = -(-size // mmap.PAGESIZE) * mmap.PAGESIZE
         self.area = mmap.mmap(-1, self.size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         if hasattr(mmap, "MADV_NOHUGEPAGE"):
-            # Of a large page every column would take a whole one.
+            # With large pages every column would take a whole one.
             self.area.madvise(mmap.MADV_NOHUGEPAGE)
         self.address = ctypes.addressof(ctypes.c_char.from_buffer(self.area))
 
 
 def start_of(places: Ints) -> Ints:
-    """Buffers begin at different places of their pages: columns that are written side by side must not all fall into
-    the same few lines of the processor's cache. A multiple of 64, as Arrow likes it."""
+    """Buffers begin at different offsets of their pages: columns that are written side by side must not all fall into
+    the same few lines of the processor's cache. A multiple of 64, which Arrow recommends."""
     return 64 * (5 * places % 61)
 
 

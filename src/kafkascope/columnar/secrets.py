@@ -1,5 +1,5 @@
-"""Decides which fields may leave the decoder as they came, and hides the others in a message's JSON.
-`data/secrets.txt` classifies the fields, and bytes that nobody has classified are hidden (protocol note 56)."""
+"""Decides which fields may leave the decoder unchanged, and hides the others in a message's JSON. `data/secrets.txt`
+classifies the fields; bytes without a classification are hidden (protocol note 56)."""
 
 from collections.abc import Mapping
 from enum import Enum
@@ -11,7 +11,7 @@ from kafkascope.codec.result import UNKNOWN_TAGS
 from kafkascope.schema.files import lines
 from kafkascope.schema.layouts.layout import LayoutField, layout
 
-# The log that controllers replicate: its records hold settings and credentials. Its id is the same in every cluster.
+# The log that controllers replicate: its records contain settings and credentials. Its id is the same in every cluster.
 METADATA_TOPIC = "__cluster_metadata"
 METADATA_TOPIC_ID = UUID(int=1)
 
@@ -34,20 +34,20 @@ def classified() -> dict[str, Care]:
 
 
 def care_of(message: str, path: tuple[str, ...], type_: str) -> Care:
-    """Of a field by the catalog's names; bytes are hidden and everything else is open unless listed."""
+    """For a field by the catalog's names; bytes are hidden and everything else is open unless listed."""
     unlisted = Care.HIDDEN if type_ in ("bytes", "records") else Care.OPEN
     return classified().get(".".join((message, *path)), unlisted)
 
 
 def is_metadata_log(value: Mapping[str, Any]) -> bool:
-    """Whether a struct with topic data names the metadata log."""
+    """If a struct with topic data names the metadata log."""
     return any(type(item) in (str, UUID) and item in (METADATA_TOPIC, METADATA_TOPIC_ID) for item in value.values())
 
 
 def hide(name: str, version: int, json_value: Any, release: str | None = None) -> Any:
     """A copy of a message in Kafka's JSON form, as a request log has it, with null for what the tables hide. Record
-    data is null too; a name that the catalog does not know keeps its place and loses its content; of unknown tags
-    number and size are left."""
+    data is null too; a name that the catalog doesn't know stays without its content; unknown tags keep number and
+    size."""
     known = layout(name, version, release)
     return _hide_struct(known.message.name, known.fields, (), json_value)
 
@@ -83,6 +83,6 @@ def _hide_field(message: str, field: LayoutField, above: tuple[str, ...], conten
 def _hide_tag(tag: Any) -> Any:
     match tag:
         case {"tag": int(number), "data": str(data)}:
-            # Base64: four characters for three bytes, `=` for those that are not there.
+            # Base64: four characters for three bytes, `=` for missing ones.
             return {"tag": number, "size": len(data) * 3 // 4 - data.count("=")}
     return None

@@ -21,8 +21,8 @@ _NUMBERS = {
 }
 UUID_TYPE = pa.binary(16)
 
-# Columns of every table: what the catalog does not know, and what is wrong with a frame. Bytes of unknown tags are
-# nobody's: what a newer Kafka has there may be secret.
+# Columns of every table: unknown tags, and a frame's error. Bytes of unknown tags aren't stored: in a newer Kafka they
+# may be secret.
 ERROR = "_error"
 UNKNOWN_TAGS_COLUMN = "_unknown_tags"
 UNKNOWN_TYPE = pa.list_(pa.struct([("path", pa.string()), ("tag", pa.int64()), ("size", pa.int32())]))
@@ -61,14 +61,14 @@ def _records_type(batch: pa.DataType) -> pa.DataType:
 
 BATCH_TYPE = pa.struct(_BATCH)
 RECORDS_TYPE = _records_type(BATCH_TYPE)
-# With keys, values and headers, for those who ask.
+# With keys, values and headers, if requested.
 CONTENTS_TYPE = _records_type(pa.struct([*_BATCH, ("contents", pa.list_(_RECORD_TYPE))]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:
-    """A field over all versions of a message. `names` are the catalog's spellings that lead here; `element_type` is
-    that of one element where it is an array."""
+    """A field over all versions of a message. `names` are the catalog's spellings for it; `element_type` is that of one
+    element if it is an array."""
 
     name: str
     names: frozenset[str]
@@ -146,7 +146,7 @@ def _union(known: Message, fields: list[Field], above: tuple[str, ...], contents
 
 
 def _widest(types: set[str]) -> str:
-    """Two releases may give one field two numbers (ShareSnapshotValue's SnapshotEpoch, uint16 then int32)."""
+    """Two releases may give one field two numeric types (ShareSnapshotValue's SnapshotEpoch, uint16 then int32)."""
     return max(types, key=lambda type_: (_NUMBERS[type_].bit_width if type_ in _NUMBERS else 0, type_))
 
 

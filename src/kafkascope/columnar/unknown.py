@@ -22,7 +22,7 @@ _Ints = npt.NDArray[np.int32]
 
 
 def unknown_tags(buffers: Buffers) -> pa.Array | None:
-    """Null where a frame has none; no column where no frame has one."""
+    """Null if a frame has none; no column if no frame has one."""
     if not buffers.program.open_at or not buffers.rows(UNKNOWN_GROUP):
         return None
     rows = buffers.rows(TOP)

@@ -12,9 +12,9 @@ _ALPHABET = np.frombuffer(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 
 
 def uuid_text(raw: npt.NDArray[np.uint8], count: int) -> npt.NDArray[np.uint8]:
-    """The digits of the first `count` uuids, one after the other."""
+    """The digits of the first `count` uuids, concatenated."""
     assert len(raw) >= 16 * count
-    # Arrow's buffers are of both kinds, and the kernel is compiled for one.
+    # Arrow's buffers are read-only or writable, and the kernel is compiled for one kind.
     raw = raw.view()
     raw.flags.writeable = False
     digits = np.empty(count * UUID_DIGITS, np.uint8)

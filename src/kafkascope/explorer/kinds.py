@@ -1,4 +1,4 @@
-"""Registers every kind of page. Each comes from its own module in `pages/`."""
+"""Registers every kind of page. Each has its own module in `pages/`."""
 
 from kafkascope.explorer.page import Kind
 from kafkascope.explorer.pages import (
@@ -12,6 +12,7 @@ from kafkascope.explorer.pages import (
     field,
     home,
     kip,
+    manual,
     message,
     record,
     records,
@@ -38,6 +39,8 @@ KINDS: tuple[Kind, ...] = (
     errors.KIND,
     field.KIND,
     kip.KIND,
+    manual.MANUAL,
+    manual.MANUAL_PAGE,
     decode.KIND,
     search.KIND,
 )

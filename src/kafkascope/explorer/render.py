@@ -1,6 +1,7 @@
 """Renders pages as HTML or JSON. Everything that a page shows is escaped."""
 
 import json
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -16,6 +17,19 @@ from kafkascope.explorer.facts.sequence import sequence_svg
 from kafkascope.explorer.kinds import KINDS
 from kafkascope.explorer.page import Kind, Page
 from kafkascope.explorer.prose_links import ProseLinks
+
+# Kinds of pages in the navigation, with their names there.
+NAVIGATION = {
+    "home": "APIs",
+    "releases": "Releases",
+    "upgrades": "Upgrades",
+    "errors": "Errors",
+    "records": "Records",
+    "batches": "Batches",
+    "decode": "Decode",
+    "manual": "Manual",
+    "lake": "Lake",
+}
 
 
 @cache
@@ -39,21 +53,21 @@ def templates() -> Environment:
 
 
 class Renderer:
-    """Pages of these kinds, for the server or for the static site."""
+    """Renders pages of these kinds, for the server or the static site."""
 
     def __init__(self, kinds: tuple[Kind, ...] = KINDS, *, static: bool = False, public: str = "") -> None:
-        """`public` is the address of the site's folder, where it is known."""
+        """`public` is the address of the site's folder, if it's known."""
         self.kinds = {kind.name: kind for kind in kinds}
         self.public = public
         self.static = static
         self._written: dict[str, frozenset[str]] = {}
 
     def html(self, kind: Kind, parameters: dict[str, str], page: Page | None = None) -> str:
-        """`page` where it is made already."""
+        """`page` is passed if it's already made."""
         return self.render(kind.template, address(kind, parameters), page or kind.make(**parameters), kind.name)
 
     def render(self, template: str, here: str, page: Page, kind: str = "") -> str:
-        """A page that is at `here`, which needs no kind: a 404 has none."""
+        """Renders a page at the address `here`. It needs no kind: a 404 has none."""
 
         def link(kind: str, /, **parameters: Any) -> str | None:
             return self.link(here, kind, parameters)
@@ -74,13 +88,15 @@ class Renderer:
             "message_link": lambda name, version: self.link(here, *message_page(name, version)) or "",
             "asset": lambda name: relative(here, name),
             "kinds": self.kinds,
+            "manual": lambda: _manual(page.facts, here, link),
+            "navigation": NAVIGATION,
             "download": lambda facts, form: relative(here, schema_file(facts, form)),
             "public": f"{self.public}{here}" if self.public else None,
         }
         return templates().get_template(template).render(context)
 
     def link(self, here: str, name: str, parameters: dict[str, Any]) -> str | None:
-        """None where there is no such page: a kind that this site lacks, or one that is not among its files."""
+        """None if the page doesn't exist: this site lacks its kind or its file."""
         kind = self.kinds.get(name)
         if kind is None:
             return None
@@ -97,8 +113,15 @@ class Renderer:
 
 
 def _anchor(text: str, target: str | None) -> Markup:
-    """A link, or the bare text where there is nothing to link to."""
+    """A link, or the bare text without a target."""
     return Markup('<a href="{}">{}</a>').format(target, text) if target else Markup("{}").format(text)
+
+
+def _manual(facts: dict[str, Any], here: str, link: Callable[..., str | None]) -> Markup:
+    # The library takes its time to load, and most pages do without.
+    from kafkascope.explorer.manual_html import manual_html
+
+    return manual_html(facts, here, link)
 
 
 def json_text(page: Page) -> str:

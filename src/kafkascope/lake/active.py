@@ -1,4 +1,4 @@
-"""Lists the files that the log of a Delta table names, each with what the log says of it."""
+"""Lists the files that the log of a Delta table names, each with what the log records about it."""
 
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
@@ -12,14 +12,14 @@ from kafkascope.lake.inside import check_files
 from kafkascope.lake.place import place_of, readable
 from kafkascope.lake.tables import DATE
 
-# How names of files begin that kafkascope wrote. Rows of marts and of the catalog are of no ingest.
+# Prefixes of file names that kafkascope writes. Rows of marts and of the catalog belong to no ingest.
 _OURS = (INGEST_PREFIX, f"{COMPACTED}-", "mart-", "catalog-")
 
 
 @dataclass(frozen=True, slots=True)
 class ActiveFile:
-    """`path` is within the table's folder. `low` and `high` are bounds of the table's time, None where it is not known
-    for every row; `first` and `last` those of the times that are known."""
+    """`path` is relative to the table's folder. `low` and `high` are bounds of the table's time, None if it isn't known
+    for every row; `first` and `last` are those of the known times."""
 
     path: str
     size: int
@@ -40,13 +40,13 @@ class ActiveFile:
 
     @property
     def foreign(self) -> bool:
-        """Written by another tool, an OPTIMIZE for example: rows of any ingests may be in it, half-done ones too."""
+        """If another tool wrote it, an OPTIMIZE for example: it may have rows of any ingests, half-done ones too."""
         return not self.path.rsplit("/", 1)[-1].startswith(_OURS)
 
 
 def active_files(table: DeltaTable, time: str | None = None, otherwise: str | None = None) -> list[ActiveFile]:
-    """A log that names a file outside of its table's folder is refused: nobody's lake leads a reader elsewhere. The
-    times of rows without `time` are those in `otherwise`."""
+    """Refuses a log that names a file outside the table's folder, so that a lake never leads a reader elsewhere. Rows
+    without `time` have their time in `otherwise`."""
     with readable(table.table_uri):
         adds = pa.table(table.get_add_actions(flatten=True))
 
@@ -54,7 +54,7 @@ def active_files(table: DeltaTable, time: str | None = None, otherwise: str | No
         try:
             return adds.column(name).to_pylist() if name in adds.column_names else [None] * len(adds)
         except (OverflowError, ValueError):
-            raise InputError(f"{table.table_uri}: its log has a {name} that no calendar has") from None
+            raise InputError(f"{table.table_uri}: its log has an impossible {name}") from None
 
     whole = zip(
         column("path"),
@@ -88,5 +88,5 @@ def active_files(table: DeltaTable, time: str | None = None, otherwise: str | No
 
 
 def _above(high: datetime) -> datetime:
-    """Other tools cut the upper bound to milliseconds."""
+    """Adds a millisecond: other tools truncate the upper bound to milliseconds."""
     return high + min(timedelta(milliseconds=1), datetime.max.replace(tzinfo=high.tzinfo) - high)

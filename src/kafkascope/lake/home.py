@@ -1,4 +1,4 @@
-"""Finds a lake and checks that it is one: a folder with a small file that names its format, and a folder for each
+"""Finds a lake and checks its format. A lake is a folder with a small file that names the format, and one folder per
 table."""
 
 import json
@@ -18,15 +18,15 @@ from kafkascope.lake.place import Place, place_of
 LAKE_FORMAT = 2
 SIGN = "_kafkascope.json"
 DELTA_LOG = "_delta_log"
-# Delta's library takes %20 for a blank and \ for a slash, whatever form it is given; Spark takes * and others for
-# patterns.
+# Delta's library takes %20 for a blank and \ for a slash, in whatever form they are passed; Spark takes * and others
+# for patterns.
 _TAKEN_OTHERWISE = re.compile(r"%[0-9A-Fa-f]{2}|[\\*?\[\]{}\x00-\x1f\x7f]")
 
 
 @dataclass(frozen=True, slots=True)
 class Lake:
-    """`kept` are tables that a reader holds open, each with the log that it was opened with (`find_table`); None for
-    those that open them anew."""
+    """`kept` caches tables that a reader holds open, each with the log that it was opened with (`find_table`); None
+    opens them every time."""
 
     place: Place
     id: str
@@ -39,10 +39,10 @@ class Lake:
 
     @property
     def storage_options(self) -> dict[str, str]:
-        """The options that `deltalake` needs; the rest it reads from the environment as `pyarrow.fs` does."""
+        """The options that `deltalake` needs; it reads the rest from the environment, as `pyarrow.fs` does."""
         if not self.uri.startswith("s3://"):
             return {}
-        # A commit is a put that fails where the object is there (`If-None-Match`): of two at once one looks again.
+        # A commit is a put that fails if the object exists (`If-None-Match`): of two at once, one retries.
         options = {"aws_conditional_put": "etag"}
         if os.environ.get("AWS_ENDPOINT_URL_S3", os.environ.get("AWS_ENDPOINT_URL", "")).startswith("http://"):
             options["allow_http"] = "true"
@@ -55,7 +55,7 @@ class Lake:
         return inside(self.place, f"{name}/{DELTA_LOG}").exists()
 
     def tables(self) -> list[str]:
-        """Names of the tables that are there."""
+        """Names of the existing tables."""
         names = (info.base_name for info in self.place.inside() if info.type == fs.FileType.Directory)
         return sorted(name for name in names if name[0] not in "._" and self.has(name))
 
@@ -64,14 +64,12 @@ def _lake_place(uri: str | os.PathLike[str]) -> Place:
     place = place_of(uri)
     match = _TAKEN_OTHERWISE.search(place.uri)
     if match:
-        raise UsageError(
-            f"{place.uri}: a lake cannot have {match[0]!r} in its name: Delta or Spark take it for something else"
-        )
+        raise UsageError(f"{place.uri}: the name of a lake can't contain {match[0]!r}: Delta or Spark misread it")
     return place
 
 
 def open_lake(uri: str | os.PathLike[str]) -> Lake:
-    """An existing lake, of this format."""
+    """Opens an existing lake of this format."""
     lake = find_lake(uri)
     if lake.format < LAKE_FORMAT:
         raise InputError(
@@ -82,23 +80,23 @@ def open_lake(uri: str | os.PathLike[str]) -> Lake:
 
 
 def make_lake(uri: str | os.PathLike[str]) -> Lake:
-    """The same, created if the place is empty or missing."""
+    """Opens a lake, and creates it if the place is empty or missing."""
     ensure_lake(uri)
     return open_lake(uri)
 
 
 def find_lake(uri: str | os.PathLike[str]) -> Lake:
-    """An existing lake, of this format or an earlier one: `lake.upgrade` brings that up to date."""
+    """Opens an existing lake of this or an earlier format, which `lake.upgrade` brings up to date."""
     place = _lake_place(uri)
     sign = place.child(SIGN)
     if not sign.exists():
         if not place.exists():
-            raise NotFoundError(f"{place.uri}: there is no lake here; `kafkascope ingest FILE… --lake` makes one")
-        raise InputError(f"{place.uri}: this is not a lake of kafkascope's (it has no {SIGN})")
+            raise NotFoundError(f"{place.uri}: there is no lake here; `kafkascope ingest FILE… --lake` creates one")
+        raise InputError(f"{place.uri}: this isn't a kafkascope lake (it has no {SIGN})")
     value = sign.read_json()
     known, id_ = value.get("format"), value.get("id")
     if type(known) is not int or known < 1 or not isinstance(id_, str):
-        raise InputError(f"{sign.uri}: this does not say what a lake says of itself; is it another program's?")
+        raise InputError(f"{sign.uri}: this doesn't describe a kafkascope lake; is it another program's file?")
     if known > LAKE_FORMAT:
         raise InputError(
             f"{place.uri}: a lake of format {known}; this kafkascope reads up to {LAKE_FORMAT}: upgrade it"
@@ -107,15 +105,15 @@ def find_lake(uri: str | os.PathLike[str]) -> Lake:
 
 
 def ensure_lake(uri: str | os.PathLike[str]) -> Lake:
-    """The lake at a place, created if that is empty or missing. Two at once create one."""
+    """The lake at a place, created if that is empty or missing. Two processes at once create one lake."""
     place = _lake_place(uri)
     sign = place.child(SIGN)
     if place.info().type == fs.FileType.File:
-        raise UsageError(f"{place.uri}: a file; a lake is a folder")
+        raise UsageError(f"{place.uri}: this is a file; a lake is a folder")
     names = [info.base_name for info in place.inside()]
-    # Another that makes it now has its sign there under a passing name.
+    # Another process that creates it now has its sign there under a temporary name.
     if SIGN not in names and any(not name.startswith(SIGN) for name in names):
-        raise UsageError(f"{place.uri}: this folder holds something else; name one that is new or empty")
+        raise UsageError(f"{place.uri}: this folder isn't empty and isn't a lake; name one that is new or empty")
     if SIGN not in names:
         sign.create(sign_of(uuid4().hex))
     return find_lake(uri)

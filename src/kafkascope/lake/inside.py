@@ -1,5 +1,5 @@
-"""Names that the lake's own files hold, turned into places. A lake is input: a name in a log, a mark or a listing never
-leads out of the folder that it belongs to, be it by `..`, as a whole path or URI, escaped, or over a link."""
+"""Resolves names in the lake's own files to places. A lake is untrusted input: a name in a log, a mark or a listing
+never leads out of its folder, be it by `..`, as an absolute path or URI, escaped, or through a link."""
 
 import os
 import stat
@@ -9,12 +9,12 @@ from urllib.parse import unquote
 from kafkascope.errors import InputError
 from kafkascope.lake.place import Place
 
-# Of a name that is refused: enough to find it.
+# Characters of a refused name to show: enough to find it.
 _SHOWN = 200
 
 
 def inside(folder: Place, name: str) -> Place:
-    """The place of that name below the folder; `InputError` where it would be elsewhere."""
+    """The place of that name below the folder; raises `InputError` if it would be elsewhere."""
     place = folder.child(*_parts(folder, name))
     if folder.local:
         _check_real(folder, os.path.realpath(folder.path), os.path.realpath(place.path), name)
@@ -22,8 +22,8 @@ def inside(folder: Place, name: str) -> Place:
 
 
 def check_files(folder: Place, names: Iterable[str]) -> None:
-    """That all of these are inside, and none is a folder, a pipe or a device. One that is missing is found when it is
-    read."""
+    """Checks that all of these are inside, and that none is a folder, a pipe or a device. A missing one is detected
+    when it is read."""
     real_folder = os.path.realpath(folder.path) if folder.local else ""
     checked: set[str] = set()
     for name in names:
@@ -38,7 +38,7 @@ def check_files(folder: Place, names: Iterable[str]) -> None:
 
 
 def check_log(folder: Place) -> None:
-    """Delta's library opens what a log's folder holds by itself: it must all be files in there."""
+    """Delta's library opens whatever a log's folder contains: all of it must be files in there."""
     if not folder.local or not os.path.isdir(folder.path):
         return
     real = os.path.realpath(folder.path)
@@ -52,7 +52,7 @@ def check_log(folder: Place) -> None:
 
 
 def _parts(folder: Place, name: str) -> list[str]:
-    """Delta allows whole URIs too, and escapes in them: what is one after either reading is refused."""
+    """Delta also allows absolute URIs, and escapes in them: a name that is absolute after either reading is refused."""
     for read in {name, unquote(name), unquote(unquote(name))}:
         parts = read.replace("\\", "/").split("/")
         if any(part in ("", ".", "..") for part in parts) or ":" in parts[0] or "\0" in read:
@@ -76,8 +76,8 @@ def _check_file(folder: Place, real_folder: str, path: str, name: str) -> None:
     except OSError as error:
         raise InputError(f"{folder.uri}/{name[:_SHOWN]}: {(error.strerror or str(error)).lower()}") from None
     if not stat.S_ISREG(mode):
-        raise InputError(f"{folder.uri}/{name[:_SHOWN]}: this is not a file; a lake has files here")
+        raise InputError(f"{folder.uri}/{name[:_SHOWN]}: this isn't a file; a lake has files here")
 
 
 def _refused(folder: Place, name: str) -> InputError:
-    return InputError(f"{folder.uri}: it names {name[:_SHOWN]!r}, which is outside of its folder")
+    return InputError(f"{folder.uri}: it names {name[:_SHOWN]!r}, which is outside its folder")

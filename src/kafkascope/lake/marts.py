@@ -1,4 +1,4 @@
-"""Declares the marts by name: the columns that the rows of `health/` and the questions about APIs become."""
+"""Declares the marts by name: the columns made from the rows of `health/` and from the statements about APIs."""
 
 import dataclasses
 from typing import Any, get_type_hints
@@ -18,7 +18,7 @@ _TYPES = {str: _TEXT, bool: _FLAG, int: _LONG, float: pa.float64()}
 
 
 def schema_of(row: type) -> pa.Schema:
-    """Rows are dataclasses whose fields are the columns; whole numbers named `…_at` are times."""
+    """Derives columns from the fields of a dataclass; integers named `…_at` are times."""
     hints = get_type_hints(row)
     return pa.schema([pa.field(field.name, _type(field.name, hints[field.name])) for field in dataclasses.fields(row)])
 
@@ -34,7 +34,7 @@ def _type(name: str, hint: Any) -> pa.DataType:
         return _type(name, inside[0])
     if hint in _TYPES:
         return TIME if hint is int and name.endswith("_at") else _TYPES[hint]
-    # A Literal of words.
+    # A Literal of strings.
     return _TEXT
 
 
@@ -171,7 +171,7 @@ INCIDENTS = pa.schema(
     ]
 )
 
-# Of what `health/` says about one cluster; a lake may hold several.
+# Marts about one cluster; a lake may have several.
 CLUSTER_ID = pa.field("cluster_id", _TEXT)
 
 MARTS = {

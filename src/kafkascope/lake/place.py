@@ -1,5 +1,5 @@
-"""Resolves a path or URI to the filesystem that serves it: local disks, HDFS, S3 and the other object stores that
-`pyarrow.fs` knows. Their settings come from the environment, as their own tools read them."""
+"""Resolves a path or URI to its filesystem: local disks, HDFS, S3 and the other object stores that `pyarrow.fs`
+supports. Their settings come from the environment, as their own tools read them."""
 
 import json
 import os
@@ -17,18 +17,18 @@ from pyarrow import ArrowException, ArrowInvalid, fs
 from kafkascope.errors import InputError, UsageError
 from kafkascope.limits import MAX_LAKE_NOTE_BYTES
 
-# Errors of the Delta library come in colours and several lines, the cause last.
+# Errors of the Delta library have colours and several lines, the cause last.
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
-# With RUST_BACKTRACE set it puts its stack behind them.
+# With RUST_BACKTRACE set, a stack trace follows.
 _STACK = re.compile(r"\n\s*0: .*", re.DOTALL)
-# Of what they say, where it goes on and on.
+# Characters of an error message to show, since some are very long.
 _SHOWN = 400
 _SYSTEM_ERROR = re.compile(r"\(os error (\d+)\)|Os \{ code: (\d+)|\[[Ee]rrno (\d+)\]")
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """`uri` is what others may open too: an absolute path, or `scheme://…`."""
+    """`uri` is valid for other programs too: an absolute path, or `scheme://…`."""
 
     filesystem: fs.FileSystem
     path: str
@@ -49,8 +49,8 @@ class Place:
             return self.filesystem.get_file_info(self.path)
 
     def inside(self, *, deep: bool = False) -> list[fs.FileInfo]:
-        """What a folder holds; nothing where there is none. On a disk a linked folder is named and not looked into:
-        it may lead out, or in a circle."""
+        """The contents of a folder; empty if it doesn't exist. On a disk a linked folder is listed but not followed: it
+        may lead out, or form a cycle."""
         listed: list[fs.FileInfo] = []
         folders = [self.path]
         recursive = deep and not self.local
@@ -64,28 +64,30 @@ class Place:
         return listed
 
     def read(self) -> bytes:
-        """A small file, one of those that kafkascope writes beside the tables."""
+        """Reads a small file, one of those that kafkascope writes next to the tables."""
         with filesystem_errors(self.uri):
-            # To open a pipe waits for somebody who writes, and a device has no end.
+            # Opening a pipe waits for a writer, and a device has no end.
             if self.local and os.path.exists(self.path) and not os.path.isfile(self.path):
-                raise InputError(f"{self.uri}: this is not a file")
+                raise InputError(f"{self.uri}: this isn't a file")
             with self.filesystem.open_input_stream(self.path) as file:
                 content = bytes(file.read(MAX_LAKE_NOTE_BYTES + 1))
         if len(content) > MAX_LAKE_NOTE_BYTES:
-            raise InputError(f"{self.uri}: more than {MAX_LAKE_NOTE_BYTES:,} bytes; kafkascope writes no such file")
+            raise InputError(
+                f"{self.uri}: more than {MAX_LAKE_NOTE_BYTES:,} bytes; kafkascope doesn't write such files"
+            )
         return content
 
     def read_json(self) -> dict[str, Any]:
         try:
             value = json.loads(self.read())
         except (ValueError, RecursionError):
-            raise InputError(f"{self.uri}: no JSON of kafkascope; is it another program's?") from None
+            raise InputError(f"{self.uri}: not JSON of kafkascope; is it another program's file?") from None
         if not isinstance(value, dict):
-            raise InputError(f"{self.uri}: no JSON object of kafkascope; is it another program's?")
+            raise InputError(f"{self.uri}: not a JSON object of kafkascope; is it another program's file?")
         return value
 
     def write(self, content: bytes) -> None:
-        """Whole or not at all: object stores show no part of an object, on disks it is written beside and moved."""
+        """Atomic: object stores never show part of an object, and on a disk a temporary file is moved into place."""
         with filesystem_errors(self.uri):
             if not self.local:
                 with self.filesystem.open_output_stream(self.path) as file:
@@ -95,7 +97,7 @@ class Place:
             os.replace(beside, self.path)
 
     def create(self, content: bytes) -> None:
-        """The same unless it is there. An object store is not asked: what was there is written over."""
+        """Does nothing if it exists. An object store isn't checked: there the object is overwritten."""
         if not self.local:
             self.write(content)
             return
@@ -119,7 +121,7 @@ class Place:
         return beside
 
     def delete(self) -> bool:
-        """False where it was gone already, by another's hand."""
+        """Returns False if it was gone already."""
         with filesystem_errors(self.uri):
             try:
                 self.filesystem.delete_file(self.path)
@@ -148,20 +150,20 @@ class filesystem_errors:  # noqa: N801
 
 @contextmanager
 def readable(uri: str) -> Iterator[None]:
-    """What the libraries below report of a lake that is gone or broken, as one line that names it."""
+    """Turns errors of the libraries about a missing or broken lake into one line that names it."""
     try:
         yield
     except (OSError, ArrowException, RecursionError) as error:
         raise InputError(f"{uri}: {reason(error)[:_SHOWN]}") from None
     except BaseException as error:
-        # Delta's library, where it is installed: its errors, and its panics, which are no `Exception`.
+        # Delta's library, if installed: its errors, and its panics, which aren't an `Exception`.
         if type(error).__module__ in ("_internal", "deltalake.exceptions", "pyo3_runtime"):
             raise InputError(f"{uri}: {reason(error)[:_SHOWN]}") from None
         raise
 
 
 def reason(error: BaseException) -> str:
-    """Why, in one line: the system's own words where it gave a number."""
+    """The reason in one line: the system's own text if the error has a number."""
     if isinstance(error, FileNotFoundError):
         return "no such file or directory"
     if isinstance(error, PermissionError):
@@ -179,36 +181,38 @@ def _local(name: str) -> Place:
     try:
         path.encode()
     except UnicodeEncodeError:
-        # Arrow opens no others.
+        # Arrow can't open such names.
         shown = os.fsencode(path).decode(errors="replace")
-        raise UsageError(f"{shown}: the name is not UTF-8; give it another one") from None
+        raise UsageError(f"{shown}: the name isn't UTF-8; rename the file") from None
     return Place(fs.LocalFileSystem(), path, path)
 
 
 def place_of(uri: str | os.PathLike[str]) -> Place:
     text = os.fspath(uri)
     if not text:
-        # To the system that is the folder one is in.
-        raise UsageError("an empty path or URI; . is the folder you are in")
+        # To the system that is the current folder.
+        raise UsageError("an empty path or URI; . is the current folder")
     if "://" not in text:
         return _local(text)
     if text.startswith("file://"):
         host, slash, below = text.removeprefix("file://").partition("/")
         if host not in ("", "localhost") or not slash:
-            raise UsageError(f"{text}: a file of this machine is file:///path")
+            raise UsageError(f"{text}: a file on this machine is file:///path")
         return _local(f"/{unquote(below)}")
     text = text.rstrip("/")
-    # One store under the names that Hadoop gave it.
+    # One store under the names that Hadoop uses.
     text = re.sub(r"^s3[an]://", "s3://", text)
     scheme, _, rest = text.partition("://")
     authority, slash, below = rest.partition("/")
     if ":" in authority.rpartition("@")[0]:
-        raise UsageError(f"{scheme}://…: a URI stands in tables and logs, so it holds no password; use the environment")
+        raise UsageError(
+            f"{scheme}://…: URIs appear in tables and logs, so a password isn't allowed; set it in the environment"
+        )
     try:
-        # Keys may hold what a URI may not, as globs and blanks.
+        # Keys may contain characters that a URI can't, such as wildcards and blanks.
         filesystem, path = fs.FileSystem.from_uri(f"{scheme}://{authority}")
     except (ArrowInvalid, OSError) as error:
         raise UsageError(
-            f"{text}: cannot be opened ({reason(error)}); a path, or a URI with file, hdfs, s3, gs or abfs"
+            f"{text}: can't be opened ({reason(error)}); use a path, or a URI with file, hdfs, s3, gs or abfs"
         ) from None
     return Place(filesystem, f"{path.rstrip('/')}/{below}" if slash else path, text)

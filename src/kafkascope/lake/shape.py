@@ -1,5 +1,5 @@
-"""Converts decoded columns to types that Delta and Spark can hold: uuids become Kafka's text form, unsigned numbers the
-next wider signed ones. Nesting and nulls stay."""
+"""Converts decoded columns to types that Delta and Spark support: uuids become Kafka's text form, unsigned numbers the
+next wider signed type. Nesting and nulls stay."""
 
 from functools import cache
 
@@ -42,7 +42,7 @@ def _column(column: pa.ChunkedArray) -> pa.ChunkedArray | pa.Array:
 
 
 def _whole(array: pa.Array) -> pa.Array:
-    """A slice keeps its parent's buffers, its children theirs: what follows wants them to begin at its first row."""
+    """Copies a slice, which keeps its parent's buffers: the code below needs buffers that begin at its first row."""
     return array.take(pa.array(np.arange(len(array)))) if array.offset else array
 
 

@@ -1,4 +1,4 @@
-"""Declares the tables of the lake by name: their columns, and the column that their date comes from."""
+"""Declares the tables of the lake by name: their columns, and the column that provides their date."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -17,7 +17,7 @@ INGEST_ID = "ingest_id"
 EXCHANGE_ID = "exchange_id"
 DATE = "date"
 
-# What every body says of its exchange, so that most questions need no join.
+# The columns of its exchange that every body repeats, so that most questions need no join.
 KEYS = pa.schema(
     [
         ("exchange_id", pa.string()),
@@ -80,7 +80,7 @@ CAPTURES_SCHEMA = pa.schema(
         ("follows", pa.list_(pa.string())),
     ]
 )
-# What a later ingest goes on from, by connection: places and numbers, never bytes.
+# The state that a later ingest resumes, by connection: places and numbers, never bytes.
 UNFINISHED_SCHEMA = pa.schema([("connection_id", pa.string()), ("last_at", TIME), ("state", pa.string())])
 QUARANTINE = pa.schema(
     [
@@ -100,8 +100,8 @@ QUARANTINE = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class LakeTable:
-    """`schema` is whole: with the columns that every row carries. `time` is the column that its date is of, `otherwise`
-    the one for rows that have no such time."""
+    """`schema` is complete, including the columns that every row has. `time` is the column that provides the date,
+    `otherwise` the one for rows without such a time."""
 
     name: str
     schema: pa.Schema
@@ -114,7 +114,7 @@ class LakeTable:
 
     @property
     def file_schema(self) -> pa.Schema:
-        """Without what the folder's name says."""
+        """Without the columns that the folder's name has."""
         return pa.schema([field for field in self.schema if field.name not in self.partition_by])
 
 
@@ -131,7 +131,7 @@ def _fixed() -> dict[str, LakeTable]:
     tables = (
         _table("captures", CAPTURES_SCHEMA, None),
         _table("connections", CONNECTIONS, "first_at"),
-        # An answer alone has no request.
+        # A response alone has no request.
         _table("exchanges", EXCHANGES, "request_at", "response_at"),
         _table("unfinished", UNFINISHED_SCHEMA, None),
         _table("quarantine", QUARANTINE, "recorded_at"),
@@ -140,7 +140,7 @@ def _fixed() -> dict[str, LakeTable]:
 
 
 def body_table_name(message: str) -> str:
-    """`share_fetch_request` of `ShareFetchRequest`."""
+    """`ShareFetchRequest` becomes `share_fetch_request`."""
     return snake_case(message)
 
 
@@ -161,12 +161,12 @@ def body_table(message: str, *, contents: bool = False) -> LakeTable:
 
 
 def recorded_names() -> list[str]:
-    """Of the tables that an ingest fills."""
+    """Names of the tables that an ingest fills."""
     return [*_fixed(), *_bodies()]
 
 
 def message_of(name: str) -> str | None:
-    """`ShareFetchRequest` of `share_fetch_request`."""
+    """`share_fetch_request` becomes `ShareFetchRequest`."""
     return _bodies().get(name)
 
 
@@ -176,5 +176,5 @@ def table_named(name: str, *, contents: bool = False) -> LakeTable:
         return table
     message = message_of(name)
     if message is None:
-        raise NotFoundError(f"no table of the lake is called {name}")
+        raise NotFoundError(f"unknown table {name}")
     return body_table(message, contents=contents)

@@ -1,7 +1,7 @@
 """Ingests recordings of any size into the lake and builds the marts, on Spark. `ingest`, `marts` and `decode` work on
 any session.
 
-Names are loaded when first used: a data source is found by importing this, and needs none of them."""
+Names load at first use, because Spark imports this package to find the data source, which needs none of them."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from kafkascope.pipeline.ingestion.ingest import Ingested, Options, ingest
     from kafkascope.pipeline.mart.build import build_marts as marts
 
-# No module here has the name of a function: importing it would put it in the function's place.
+# No module here may share the name of a function: importing the module would replace the function.
 _HOMES = {
     "Ingested": ("ingestion.ingest", "Ingested"),
     "Options": ("ingestion.ingest", "Options"),

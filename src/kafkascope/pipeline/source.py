@@ -4,7 +4,7 @@
     spark.read.format("kafkascope").option("table", "share_fetch_request").load("night/")
 
 Rows are those of `exchanges`, or of the request or response that the option `table` names. All files are one recording,
-read by one task: for more than a look, `kafkascope ingest` into a lake."""
+read by one task: for more than a first look, use `kafkascope ingest` into a lake."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -25,7 +25,7 @@ from kafkascope.lake.tables import DATE, INGEST_ID, KEYS, body_table, message_of
 from kafkascope.pipeline.ingestion.inputs import find_inputs, open_input
 
 _EXCHANGES = "exchanges"
-# Rows that Spark gets at once.
+# Rows per batch sent to Spark.
 _ROWS = 16_384
 
 
@@ -41,7 +41,7 @@ class RecordingSource(DataSource):
         path = self.options.get("path")
         if not path:
             raise UsageError("name a recording: spark.read.format('kafkascope').load('capture.pcap')")
-        # Whole: another process reads it, in a folder of its own.
+        # Absolute: another process reads it, in a folder of its own.
         return _RecordingReader([place_of(path).uri], self._table())
 
     def _table(self) -> str:
@@ -67,7 +67,7 @@ def _schema(table: str) -> pa.Schema:
     if table == _EXCHANGES:
         return SCHEMA
     if message_of(table) is None:
-        raise NotFoundError(f"no table is called {table}; exchanges, or a message as share_fetch_request")
+        raise NotFoundError(f"unknown table {table}; use exchanges, or a message such as share_fetch_request")
     columns = body_table(str(message_of(table))).schema
     return pa.schema([field for field in columns if field.name not in (INGEST_ID, DATE)])
 

@@ -1,5 +1,5 @@
-"""Runs jobs of Spark side by side and cancels the others when one fails or Ctrl-C comes: a pool waits for all that it
-has begun, and on a big lake that is minutes."""
+"""Runs Spark jobs in parallel and cancels the others when one fails or on Ctrl-C: a thread pool would wait for every
+job that it has begun, which takes minutes on a big lake."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -17,7 +17,7 @@ _RETRY_SECONDS = 0.2
 
 class _ParallelJobs:
     def __init__(self, spark: "SparkSession", tag: str, pool: ThreadPoolExecutor) -> None:
-        # A session of Connect has no context; of one that has it `addTag` does not reach the jobs.
+        # A Connect session has no context; on a session that has one, `addTag` doesn't reach the jobs.
         self._spark: Any = spark
         self._connect = type(spark).__module__.startswith("pyspark.sql.connect")
         self._tag, self._pool = tag, pool
@@ -29,7 +29,7 @@ class _ParallelJobs:
         return future
 
     def _tagged(self, job: Callable[[], T]) -> T:
-        """A tag is the thread's."""
+        """Tags belong to the thread."""
         if self._connect:
             self._spark.addTag(self._tag)
         else:
@@ -37,7 +37,7 @@ class _ParallelJobs:
         return job()
 
     def cancel(self) -> None:
-        """More than once: a job that is being planned does not hear it yet."""
+        """Cancels more than once: a job that is still being planned ignores it."""
         self._pool.shutdown(wait=False, cancel_futures=True)
         while not all(future.done() for future in self._futures):
             if self._connect:

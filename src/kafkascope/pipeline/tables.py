@@ -1,5 +1,5 @@
-"""Reads the visible rows of a lake's table as a DataFrame. Spark reads by file list: no Delta jar is needed, and no jar
-of an object store either."""
+"""Reads the visible rows of a lake's table as a DataFrame. Spark reads by file list: it needs no Delta jar, and no jar
+for an object store."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -30,9 +30,9 @@ from kafkascope.pipeline.topic_names import topic_names, with_topic_names
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-# Rows that Spark gets at once.
+# Rows per batch sent to Spark.
 _ROWS = 16_384
-# What a JVM says of a store that no jar of its serves.
+# Errors of a JVM that lacks the jar for a store.
 _NO_FILESYSTEM = ("ClassNotFoundException", "UnsupportedFileSystem", "No FileSystem for scheme")
 
 
@@ -45,8 +45,8 @@ def read_opened(
     *,
     narrow: Callable[[pa.Schema], pa.Schema] = lambda schema: schema,
 ) -> "DataFrame":
-    """A table as it was opened with these visible names (`open_as_of_now`). `narrow` leaves out columns that are not
-    to be read, nested ones too, but not `ingest_id`."""
+    """A table as it was opened with these visible names (`open_as_of_now`). `narrow` leaves out columns that aren't
+    needed, nested ones too, but not `ingest_id`."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
     table = known_table(name) if opened is None else table_as_stored(name, opened)
@@ -73,8 +73,8 @@ def read_table(spark: "SparkSession", lake: Lake, name: str) -> "DataFrame":
 
 
 def register_views(spark: "SparkSession", lake: Lake) -> list[str]:
-    """Temporary views of all tables by their names, for SQL: visible rows, as of one moment. A table that the lake
-    doesn't have yet is empty, so that a statement which works on one lake works on all."""
+    """Creates temporary views of all tables by their names, for SQL: visible rows, as of one moment. A table that the
+    lake doesn't have yet is empty, so that a statement which works on one lake works on all."""
     present = lake.tables()
     tables, names = open_as_of_now(lake, present)
     every = sorted({*present, *known_names()})
@@ -90,16 +90,16 @@ def register_views(spark: "SparkSession", lake: Lake) -> list[str]:
 
 
 def _by_the_jvm(spark: "SparkSession", lake: Lake, table: LakeTable, paths: list[str]) -> "DataFrame | None":
-    """None where it has no filesystem for the lake's place: an object store needs its jar (`hadoop-aws` for S3)."""
+    """None if the JVM has no filesystem for the lake's place: an object store needs its jar (`hadoop-aws` for S3)."""
     from pyspark.errors import PySparkException
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    # On the JVM the object store of `s3://` is called s3a.
+    # The JVM calls the object store of `s3://` s3a.
     base = lake.table(table.name).uri.replace("s3://", "s3a://")
     reader = spark.read.schema(from_arrow_schema(table.schema)).option("basePath", base)
     try:
         rows = reader.parquet(*[f"{base}/{path}" for path in paths])
-        # Over Spark Connect an error shows only when its result is asked for.
+        # Over Spark Connect an error shows only when the result is requested.
         assert rows.schema
     except Exception as error:
         if isinstance(error, PySparkException) or type(error).__module__.startswith("py4j"):
@@ -111,7 +111,7 @@ def _by_the_jvm(spark: "SparkSession", lake: Lake, table: LakeTable, paths: list
 
 
 def _by_python(spark: "SparkSession", lake: Lake, table: LakeTable, paths: list[str]) -> "DataFrame":
-    """The files are read by the tasks with `pyarrow.fs`, as `ingest` wrote them."""
+    """Tasks read the files with `pyarrow.fs`, as `ingest` wrote them."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
     count = min(len(paths), int(spark.conf.get("spark.sql.shuffle.partitions") or 1))
@@ -144,7 +144,7 @@ def _reader(
 
 
 def _day(path: str) -> pc.Expression:
-    """What the folder's name says."""
+    """The day in the folder's name."""
     folder, _, _ = path.rpartition("/")
     key, _, value = folder.partition("=")
     return pc.field(DATE) == pa.scalar(date.fromisoformat(value), pa.date32()) if key == DATE else pc.scalar(True)

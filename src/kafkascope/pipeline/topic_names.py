@@ -1,4 +1,4 @@
-"""Fills in the names of topics in a DataFrame of bodies, where the message sent their ids alone."""
+"""Fills in the names of topics in a DataFrame of bodies, for messages that sent only their ids."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ def topic_names(topics: "DataFrame") -> "DataFrame":
     from pyspark.sql import functions as f
 
     named = topics.where(f.col(TOPIC_ID).isNotNull() & f.col(TOPIC).isNotNull())
-    # A map refuses a key that comes twice, as that of a topic of two rows.
+    # A map rejects duplicate keys, as for a topic with two rows.
     pairs = named.groupBy(TOPIC_ID).agg(f.min(TOPIC).alias(TOPIC))
     return pairs.agg(f.map_from_entries(f.collect_list(f.struct(TOPIC_ID, TOPIC))).alias(_MAP))
 

@@ -1,2 +1,2 @@
-"""Reports on the health of the clusters in a lake: one HTML page and one JSON document made from marts, without a
+"""Reports on the health of the clusters in a lake: one HTML page and one JSON document, made from marts without a
 JVM."""

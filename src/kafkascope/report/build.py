@@ -25,7 +25,7 @@ _MOST_NAMED = 10
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """`exchanges` are those of the interval; `unread` counts recordings as a whole."""
+    """`exchanges` counts those of the interval; `unread` counts whole recordings."""
 
     version: str
     made_at: datetime
@@ -45,7 +45,7 @@ class Report:
 
 def build(lake: Lake, scope: Scope, made_at: datetime) -> Report:
     if not has_marts(lake):
-        raise InputError(f"{lake.uri}: this lake has no marts yet: run kafkascope marts {lake.uri}")
+        raise InputError(f"{lake.uri}: this lake has no marts yet; run kafkascope marts {lake.uri}")
     share = set().union(*(distinct(lake, name, "group_id") for name in _SHARE_MARTS))
     streams = set().union(*(distinct(lake, name, "group_id") for name in _STREAMS_MARTS))
     chosen_share, chosen_streams = scope.chosen(share), scope.chosen(streams)
@@ -74,5 +74,5 @@ def _check(scope: Scope, group_ids: set[str]) -> None:
     for pattern in scope.groups:
         if not Scope((pattern,)).chosen(group_ids):
             names = sorted(group_ids)
-            existing = f"there are {first_names(names, _MOST_NAMED)}" if names else "it has none"
+            existing = f"it has {first_names(names, _MOST_NAMED)}" if names else "it has none"
             raise UsageError(f"--group: no share or streams group of this lake is called {pattern}; {existing}")

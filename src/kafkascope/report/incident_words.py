@@ -18,6 +18,7 @@ CAUSE_WORDS = {
     "login_refused": "login refused",
     "member_crashed": "member crashed",
     "member_hung": "member hung",
+    "member_slow": "member slow",
     "node_down": "node down",
     "node_frozen": "node frozen",
     "node_slow": "node slow",
@@ -30,7 +31,7 @@ CAUSE_WORDS = {
 
 
 def impact_words(impact: Mapping[str, float]) -> list[str]:
-    """`4 records late`, `2.1 s without a leader`: the worst first."""
+    """`4 records late`, `2.1 s without a leader`: worst first."""
     words = []
     for name, one, several in (
         ("records_archived", "1 record lost", "records lost"),
@@ -49,7 +50,7 @@ def impact_words(impact: Mapping[str, float]) -> list[str]:
 
 
 def incident_name(place: int) -> str:
-    """Its own on the page, by its place from 1; the timeline leads there."""
+    """The incident's id on the page, by its place from 1. The timeline links to it."""
     return f"incident-{place}"
 
 
@@ -58,5 +59,5 @@ def finding_key(part: ShownFinding | ShownConsequence) -> tuple[str, str, int | 
 
 
 def consequences_of(incident: ShownIncident) -> list[ShownConsequence]:
-    """Without what shows the cause."""
+    """The findings that don't show the cause itself."""
     return [part for part in incident.consequences if part.role != CAUSE]

@@ -1,5 +1,5 @@
-"""Converts a report to the JSON document that `report.schema.json` describes. Names are those of the marts, times
-are ISO 8601."""
+"""Converts a report to the JSON document that `report.schema.json` describes. Names are the marts', times are ISO
+8601."""
 
 import json
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from kafkascope import times
 from kafkascope.report.build import Report
 from kafkascope.report.words import iso
 
-# Raised when a program that reads it would have to change.
+# Raised when programs that read the document have to change.
 _FORMAT = 1
 
 
@@ -42,7 +42,7 @@ def report_json(report: Report) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Objects by field. Whole numbers named `…_at` are times."""
+    """Objects become dicts by field. Integers named `…_at` are times."""
     if is_dataclass(value):
         return {field.name: _field(field.name, getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):
@@ -61,7 +61,7 @@ def _field(name: str, value: Any) -> Any:
 
 
 def text_of(value: Any, indent: str = "") -> str:
-    """Indented, but a list of numbers on one line: there are many, and nobody reads one a line."""
+    """Indented JSON, with lists of numbers on one line, since they are long."""
     inner = indent + "  "
     if isinstance(value, dict) and value:
         items = (

@@ -14,11 +14,11 @@
   dark.addEventListener("change", () => show());
   button.addEventListener("click", () => {
     const theme = isDark() ? "light" : "dark";
-    try { localStorage.setItem("kafkascope-theme", theme); } catch { /* a page without storage forgets it */ }
+    try { localStorage.setItem("kafkascope-theme", theme); } catch { /* without storage the choice is forgotten */ }
     show(theme);
   });
 
-  // Times are UTC in the text; a click adds those of this machine.
+  // Times in the text are UTC; a click adds local times.
   const local = document.getElementById("local");
   const months = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(" ");
   const clock = String.raw`\d\d:\d\d(?::\d\d(?:\.\d{3})?)?`;
@@ -60,7 +60,7 @@
       try {
         await navigator.clipboard.writeText(command.textContent);
         copy.textContent = "Copied";
-      } catch { // a page from a file may not write to the clipboard: then it is selected
+      } catch { // a page opened from a file may not write to the clipboard: select the command instead
         getSelection().selectAllChildren(command);
         copy.textContent = document.execCommand("copy") ? "Copied" : "Selected";
       }
@@ -68,7 +68,7 @@
     });
   }
 
-  // What is linked to may be folded.
+  // The target of a link may be in a closed <details>.
   const unfold = () => {
     const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
     for (let part = target; part; part = part.parentElement) if (part.tagName === "DETAILS") part.open = true;
@@ -77,12 +77,12 @@
   addEventListener("hashchange", unfold);
   if (location.hash) unfold();
 
-  // A browser's own tooltip comes late and cannot be read in the dark theme.
+  // The browser's own tooltip appears late and is unreadable in the dark theme.
   const tip = document.createElement("div");
   tip.className = "tip";
   tip.setAttribute("aria-hidden", "true");
   document.body.append(tip);
-  const said = (target) => {
+  const tooltip = (target) => {
     for (let mark = target; mark instanceof SVGElement; mark = mark.parentElement) {
       const title = mark.querySelector(":scope > title");
       if (title) { mark.dataset.tip = title.textContent; title.remove(); }
@@ -91,7 +91,7 @@
     return null;
   };
   document.addEventListener("pointermove", (event) => {
-    const text = said(event.target);
+    const text = tooltip(event.target);
     tip.hidden = !text;
     if (!text) return;
     tip.replaceChildren(...text.split("; ").map((line) => Object.assign(document.createElement("div"), { textContent: line })));

@@ -1,11 +1,11 @@
-"""Formats times, durations and numbers as the report has them, with a dash for what isn't known."""
+"""Formats times, durations and numbers for the report, with a dash for unknown values."""
 
 from kafkascope import formatting, times
 from kafkascope.formatting import span
 from kafkascope.times import moment_of
 
 UNKNOWN_TEXT = "unknown"
-# In a cell of a table.
+# For a cell of a table.
 _NOTHING = "–"
 
 
@@ -21,7 +21,7 @@ def day(microseconds: int) -> str:
 
 
 def clock(microseconds: int | None, unit_us: int = 1_000) -> str:
-    """`12:07:29.363`, `12:07:29`, `12:07`: as fine as the unit."""
+    """`12:07:29.363`, `12:07:29` or `12:07`, depending on the unit."""
     moment = None if microseconds is None else moment_of(microseconds)
     if moment is None:
         return UNKNOWN_TEXT
@@ -38,7 +38,7 @@ def when(microseconds: int | None, unit_us: int = 1_000) -> str:
 
 
 def interval(first: int | None, last: int | None, unit_us: int = 1_000) -> str:
-    """`15 Nov 2026 12:07:26.363 – 12:07:29.363`; the day once where both are of it."""
+    """`15 Nov 2026 12:07:26.363 – 12:07:29.363`; a common day appears once."""
     if first is None or last is None:
         return when(first if last is None else last, unit_us)
     if when(first, unit_us) == when(last, unit_us):
@@ -58,7 +58,7 @@ def lasting(microseconds: int | None) -> str:
 
 
 def shorten(text: str, letters: int) -> str:
-    """The middle goes: names differ at their ends."""
+    """Cut in the middle: names differ at their ends."""
     if len(text) <= letters:
         return text
     front = (letters - 1) * 2 // 3

@@ -10,7 +10,7 @@ from kafkascope.schema.model import Message
 
 @dataclass(frozen=True, slots=True)
 class Kip:
-    """`version` and `place` are None where the KIP shaped the API as a whole."""
+    """`version` and `place` are None if the KIP shaped the API as a whole."""
 
     number: int
     version: int | None
@@ -19,7 +19,7 @@ class Kip:
 
 @dataclass(frozen=True, slots=True)
 class ApiFacts:
-    """`acls` are (operation, resource, remark); (`none`, ``, …) where no permission is needed."""
+    """`acls` are (operation, resource, remark); (`none`, ``, …) if no permission is needed."""
 
     acls: tuple[tuple[str, str, str], ...]
     tools: tuple[str, ...]
@@ -70,12 +70,12 @@ def api_facts(api: str) -> ApiFacts:
     return _facts().get(api, ApiFacts((), (), (), (), ()))
 
 
-# One of these stands in what is said of every sender that is no broker and no controller.
+# Every sender other than brokers and controllers is described with one of these words.
 _CLIENTS = ("client", "consumer", "producer", "Streams", "Connect")
 
 
 def is_for_clients(api: str) -> bool:
-    """Whether a client sends it; the rest goes between brokers and controllers."""
+    """If a client sends it; the others are sent between brokers and controllers."""
     return any(word in sender for sender in api_facts(api).sends for word in _CLIENTS)
 
 
@@ -93,7 +93,8 @@ def family_of(api: str) -> str:
 
 
 def kips_of(message: Message, version: int | None = None) -> list[int]:
-    """KIP numbers behind a message at a version, or behind all of it: from its definition and from our facts."""
+    """Numbers of the KIPs for a message at a version, or for the whole message: from its definition and from our
+    facts."""
     kip_numbers: set[int] = set()
     names = {message.name}
     if message.api:
@@ -109,7 +110,7 @@ def kips_of(message: Message, version: int | None = None) -> list[int]:
 
 
 def kips_of_version(message: Message, version: int) -> list[int]:
-    """Those of this version alone, without the ones that shaped the API as a whole."""
+    """Those of this version only, without the ones that shaped the API as a whole."""
     kip_numbers = {number for v, numbers in message.kips for number in numbers if v == version}
     if message.api:
         kip_numbers |= {kip.number for kip in api_facts(message.api).kips if kip.version == version}
@@ -117,7 +118,7 @@ def kips_of_version(message: Message, version: int) -> list[int]:
 
 
 def field_kips(message: Message, path: tuple[str, ...]) -> list[int]:
-    """KIPs that brought this very field."""
+    """The KIPs that added this field."""
     if not message.api:
         return []
     place = ".".join((message.name, *path))

@@ -48,7 +48,7 @@ def apis() -> dict[int, str]:
 
 @cache
 def message(name: str) -> Message:
-    """By its exact present name; `names.find` takes what people type."""
+    """By its exact current name; `names.find` accepts what people type."""
     return parse_message(text(f"messages/{name}.txt"))
 
 
@@ -96,7 +96,7 @@ def parse_message(content: str) -> Message:
 
 
 def _fields(rows: list[str], indent: int) -> tuple[tuple[Field, ...], int]:
-    """The fields at this depth, and how many rows they took with all below them."""
+    """The fields at this depth, and how many rows they took, with everything nested in them."""
     fields: list[Field] = []
     at = 0
     while at < len(rows):

@@ -11,7 +11,7 @@ from kafkascope.schema.prose import paragraphs, sentence
 from kafkascope.schema.releases import ReleaseSpan, next_release, releases
 from kafkascope.schema.values import NamedValue, NamedValues, named_values
 
-# Grows when a reader of the previous form would no longer understand it.
+# Increased when a reader of the previous form could no longer read it.
 EXPORT_FORMAT = 1
 
 

@@ -8,7 +8,7 @@ from kafkascope.schema.files import lines
 
 @dataclass(frozen=True, slots=True)
 class FlowStep:
-    """One request, from `sender` to `receiver`; its answer goes the other way and is not told."""
+    """One request, from `sender` to `receiver`; its response, in the other direction, isn't listed."""
 
     sender: str
     receiver: str
@@ -23,7 +23,7 @@ class Flow:
 
     @property
     def actors(self) -> tuple[str, ...]:
-        """Who takes part, in the order in which they appear."""
+        """The participants, in the order in which they appear."""
         return tuple(dict.fromkeys(name for step in self.steps for name in (step.sender, step.receiver)))
 
 

@@ -1,10 +1,10 @@
-"""Reads the titles of KIPs, and tells where each is to be read."""
+"""Reads the titles of KIPs, and links to their pages."""
 
 from functools import cache
 
 from kafkascope.schema.files import lines
 
-# A page of the wiki goes by its title, which some have changed: the search finds it by its number.
+# The address of a wiki page contains its title, which can change: a search finds it by its number.
 _WIKI = "https://cwiki.apache.org/confluence/dosearchsite.action?queryString=%22KIP-{}%22"
 
 
@@ -14,7 +14,7 @@ def _titles() -> dict[int, str]:
 
 
 def kip_title(number: int) -> str | None:
-    """None where the catalog has no title: the KIP is newer than our list."""
+    """None if the catalog has no title, because the KIP is newer than our list."""
     return _titles().get(number)
 
 

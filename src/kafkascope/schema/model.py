@@ -18,7 +18,8 @@ def _name_in(name: str, was: tuple[tuple[str, str], ...], release: str | None) -
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field over all versions. `type` is a primitive or the name of a struct; `array` says there are many."""
+    """One field over all versions. `type` is a primitive or the name of a struct; `array` is true for an array of
+    it."""
 
     name: str
     type: str
@@ -47,7 +48,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Fields of some versions; `releases` is set where other releases give those versions another layout."""
+    """Fields of some versions; `releases` is set if other releases have a different layout for those versions."""
 
     versions: Versions
     flexible: Versions
@@ -57,7 +58,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class ListedError:
-    """An error that a definition file lists: `fields` is empty where the list names none."""
+    """An error listed in a definition file: `fields` is empty if the list names none."""
 
     name: str
     versions: Versions
@@ -76,14 +77,14 @@ class Message:
     listeners: tuple[tuple[ReleaseSpan, tuple[str, ...]], ...]
     unstable: tuple[tuple[ReleaseSpan, int], ...]
     deprecated: tuple[tuple[ReleaseSpan, Versions], ...]
-    patches: tuple[tuple[str, Versions], ...]  # those that have other versions than their release's newest patch
+    patches: tuple[tuple[str, Versions], ...]  # those whose versions differ from their release's newest patch
     kips: tuple[tuple[int, tuple[int, ...]], ...]
     errors: tuple[ListedError, ...]
     blocks: tuple[Block, ...]
 
     @property
     def api(self) -> str | None:
-        """`ShareFetch` of `ShareFetchRequest`; None for what is no request or response."""
+        """`ShareFetch` for `ShareFetchRequest`; None if it's neither request nor response."""
         if self.kind in ("request", "response"):
             return self.name.removesuffix("Request").removesuffix("Response")
         return None
@@ -99,7 +100,7 @@ class Message:
         )
 
     def releases_of(self, version: int) -> list[ReleaseSpan]:
-        """The releases that have a version, as few spans as there are; one nearly always."""
+        """The releases that have a version, in as few spans as possible, nearly always one."""
         spans: list[ReleaseSpan] = []
         order = release_order()
         for span, versions in self.valid:
@@ -117,10 +118,10 @@ class Message:
         return tuple(patch for patch, versions in self.patches if version not in versions)
 
     def versions_in(self, release: str) -> Versions | None:
-        """Of a release by its short name, or of a patch that differs from it."""
+        """For a release by its short name, or a patch that differs from it."""
         in_patch = dict(self.patches).get(release)
         return in_patch or next((versions for span, versions in self.valid if release in span), None)
 
     def listeners_in(self, release: str) -> tuple[str, ...]:
-        """Empty where the release does not serve it, or is older than listeners in definitions (2.8)."""
+        """Empty if the release doesn't serve it, or is older than listeners in definitions (2.8)."""
         return next((names for span, names in self.listeners if release in span), ())

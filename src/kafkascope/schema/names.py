@@ -35,25 +35,25 @@ def _apis_by_lower_name() -> dict[str, str]:
 
 
 def clip(text: str) -> str:
-    """What someone typed, short enough for one line of an error."""
+    """User input, short enough for one line of an error."""
     return text if len(text) <= _LONGEST_ECHO else f"{text[:_LONGEST_ECHO]}…"
 
 
 def called(name: str) -> str:
-    """The same of a name that nothing has; an empty one must show too."""
+    """The same for an unknown name; an empty one must be visible too."""
     return clip(name) or "''"
 
 
 def parse_number(text: str) -> int | None:
-    """A small whole number; not what Python alone would take for one (² and 5,000 digits)."""
+    """A small integer; rejects what only Python takes for one (² and 5,000 digits)."""
     digits = text.removeprefix("-")
     return int(text) if digits.isascii() and digits.isdigit() and len(digits) < 10 else None
 
 
 def find(name: str) -> str:
-    """A message by its name or an earlier one; NotFoundError suggests."""
+    """A message by its current or an earlier name; NotFoundError has suggestions."""
     if not isinstance(name, str):
-        raise UsageError(f"a message goes by its name; this is {type(name).__name__}")
+        raise UsageError(f"the name of a message must be text, not {type(name).__name__}")
     if name in index():
         return name
     present = _by_lower_name().get(_plain(name))
@@ -61,7 +61,7 @@ def find(name: str) -> str:
         return present
     api = _apis_by_lower_name().get(_plain(name))
     if api:
-        raise UsageError(f"{name} is an API; say {api}Request or {api}Response")
+        raise UsageError(f"{name} is an API; use {api}Request or {api}Response")
     raise NotFoundError(f"no message is called {called(name)}{suggest(name, ANY)}")
 
 
@@ -74,8 +74,8 @@ def find_api(name: str) -> str | None:
 
 
 def suggest(name: str, kinds: Collection[str] = API_KINDS, nothing: str = "`kafkascope apis` lists them") -> str:
-    """What to say behind the news that nothing of these kinds has the name: what it is instead, what may have been
-    meant, or `nothing` when nothing is near."""
+    """The end of an error about an unknown name of these kinds: what it is instead, similar names, or `nothing` if
+    there are none."""
     other = kind_of(name)
     if other and other[1] not in kinds:
         return f"; it is {describe_kind(*other)}"
@@ -84,7 +84,7 @@ def suggest(name: str, kinds: Collection[str] = API_KINDS, nothing: str = "`kafk
 
 
 def kind_of(name: str) -> tuple[str, str] | None:
-    """The present name and the kind of what goes by this one, in any spelling."""
+    """The current name and the kind of what has this name, in any spelling."""
     api = _apis_by_lower_name().get(_plain(name))
     if api:
         return api, "API"
@@ -111,7 +111,7 @@ def close_names(name: str, kinds: Collection[str] = ANY, most: int = 3) -> list[
 
 
 def matches(text: str, pattern: str) -> bool:
-    """`*` and `?` alone are special: names may have brackets, and addresses of IPv6 do."""
+    """Only `*` and `?` are special: names and IPv6 addresses may contain brackets."""
     return fnmatchcase(text, pattern.replace("[", "[[]"))
 
 

@@ -30,12 +30,12 @@ def _sentences(rows: list[str]) -> dict[str, str]:
 
 
 def paragraphs(message: Message) -> tuple[str, ...]:
-    """What a message is for: requests and responses share their API's."""
+    """The purpose of a message: requests and responses share their API's."""
     return _file(message.api or message.name)[0]
 
 
 def sentence(message: Message, path: tuple[str, ...]) -> str | None:
-    """Of the field at `path` (names as the catalog has them): the most specific one there is."""
+    """For the field at `path` (names as in the catalog): the most specific sentence."""
     place = ".".join((message.name, *path))
     own = _file(message.api or message.name)[1]
     general = _by_name()
@@ -47,5 +47,5 @@ def sentence(message: Message, path: tuple[str, ...]) -> str | None:
 
 
 def all_places() -> set[str]:
-    """Every key that any prose file uses, for the tests that keep prose and catalog together."""
+    """Every key that any prose file uses, for the tests that keep prose and catalog consistent."""
     return set(_by_name())

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from kafkascope.schema.catalog import index
 
-# What a metadata record starts with since Kafka 3.0; frame version 0 was 2.8's preview.
+# The start of a metadata record since Kafka 3.0; frame version 0 was the preview in 2.8.
 _FRAME_VERSION = 1
 _CONTROL = (
     "ControlRecordTypeSchema",
@@ -33,13 +33,13 @@ RECORD_GROUPS = {
     "tiered storage": "Tiered storage: the topic __remote_log_metadata",
     "control": "Control records, in control batches",
     "embedded": "Data inside other messages",
-    "files": "Files beside the log",
+    "files": "Files next to the log",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """What stands before a record's body: `type` is int16 or uvarint."""
+    """What precedes a record's body: `type` is int16 or uvarint."""
 
     name: str
     type: str
@@ -63,7 +63,7 @@ def group_of(name: str) -> str:
 
 
 def place_of(name: str) -> str:
-    """Where its bytes lie, in words."""
+    """Where its bytes are stored, in words."""
     if name in _EMBEDDED:
         return _EMBEDDED[name]
     if name in _FILES:
@@ -76,7 +76,7 @@ def place_of(name: str) -> str:
 
 
 def prefix_of(name: str, version: int) -> tuple[Prefix, ...]:
-    """What a writer puts before the body; nothing where the body says its version itself."""
+    """What a writer puts before the body; empty if the body contains its version itself."""
     entry = index()[name]
     group = group_of(name)
     if group in ("metadata", "tiered storage"):

@@ -9,7 +9,7 @@ from kafkascope.schema.files import lines
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """`coverage`: `all`, `clients` (its other jars are not published yet), `versions` (only version ranges)."""
+    """`coverage`: `all`, `clients` (its other jars aren't published yet), `versions` (only version ranges)."""
 
     name: str
     version: str
@@ -32,9 +32,9 @@ def newest_release() -> str:
 
 
 def check_release(name: str) -> str:
-    """`4.3.1` and `4.3` are the release 4.3, `0.11.0.3` is 0.11: before 1.0 versions had four parts."""
+    """`4.3.1` and `4.3` mean the release 4.3, `0.11.0.3` means 0.11: before 1.0 versions had four parts."""
     if not isinstance(name, str):
-        raise UsageError(f'a release is text, as "{newest_release()}"; this is {type(name).__name__}')
+        raise UsageError(f'a release must be text such as "{newest_release()}", not {type(name).__name__}')
     order = release_order()
     shorter = name.rpartition(".")[0]
     shortest = shorter.rpartition(".")[0] if name.startswith("0.") and name.count(".") == 3 else ""
@@ -43,12 +43,12 @@ def check_release(name: str) -> str:
             return candidate
     shown_name = name or "''"
     oldest, *_, newest = releases()
-    raise UsageError(f"release {shown_name} is not in the catalog; it knows {oldest.name} to {newest.name}")
+    raise UsageError(f"release {shown_name} isn't in the catalog; it knows {oldest.name} to {newest.name}")
 
 
 @dataclass(frozen=True, slots=True)
 class ReleaseSpan:
-    """First and last release of something, by name; `last` None while it still holds."""
+    """First and last release of something, by name; `last` is None while it still applies."""
 
     first: str
     last: str | None

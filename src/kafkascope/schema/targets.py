@@ -7,7 +7,7 @@ from kafkascope.errors import NotFoundError, UsageError
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """`api` is set where an API was named rather than one of its messages."""
+    """`api` is set if an API was named rather than one of its messages."""
 
     api: str | None
     message: str | None
@@ -26,14 +26,14 @@ def parse_target(text: str) -> Target:
     if not colon:
         return _named(name)
     if not name:
-        raise UsageError("a name belongs before the colon, as NAME:VERSION")
+        raise UsageError("put a name before the colon: NAME:VERSION")
     target = _named(name)
     version = parse_number(number.lower().removeprefix("v"))
     if version is None or version < 0:
         from kafkascope.schema.catalog import message
 
         newest = message(target.messages[0]).all_versions()[-1]
-        raise UsageError(f"'{clip(number)}' is no version; say {target.api or target.message}:{newest}")
+        raise UsageError(f"'{clip(number)}' isn't a version; use {target.api or target.message}:{newest}")
     return Target(target.api, target.message, version)
 
 
@@ -57,12 +57,14 @@ def parse_message(text: str) -> tuple[str, int]:
     if target.message is None:
         version = "" if target.version is None else f":{target.version}"
         raise UsageError(
-            f"{text} is an API; say {target.api}Request{version or ':VERSION'}"
+            f"{text} is an API; use {target.api}Request{version or ':VERSION'}"
             f" or {target.api}Response{version or ':VERSION'}"
         )
     if target.version is None:
         from kafkascope.schema.catalog import message
         from kafkascope.schema.layouts.layout import describe_versions
 
-        raise UsageError(f"{text} needs a version, as {target.message}:N; {describe_versions(message(target.message))}")
+        raise UsageError(
+            f"{text} needs a version, such as {target.message}:N; {describe_versions(message(target.message))}"
+        )
     return target.message, target.version

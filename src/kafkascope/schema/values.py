@@ -1,4 +1,4 @@
-"""Looks up named values of coded fields: what their numbers, bits or words mean."""
+"""Looks up named values of coded fields: the meaning of their numbers, bits or words."""
 
 import re
 from dataclasses import dataclass
@@ -25,13 +25,13 @@ class NamedValue:
 @dataclass(frozen=True, slots=True)
 class NamedValues:
     """`kind`: `set` (one of these), `bits` (a sum of bits, with `whole` values of their own), `strings`, or `special`
-    (a plain number of which some values mean something else)."""
+    (a plain number, some of whose values have a meaning of their own)."""
 
     name: str
     kind: str
     values: tuple[NamedValue, ...]
     whole: tuple[NamedValue, ...]
-    condition: tuple[str, str] | None  # (sibling field, its value) that it holds for
+    condition: tuple[str, str] | None  # (sibling field, its value) to which it applies
 
 
 @cache
@@ -69,7 +69,7 @@ def _value(row: str, kind: str) -> NamedValue:
 
 
 def named_values(message: Message, path: tuple[str, ...], version: int | None = None) -> list[NamedValues]:
-    """What the values at this place mean, cut down to a version."""
+    """The meaning of the values at this place, restricted to a version."""
     place = ".".join((message.name, *path))
     narrowed = []
     for named in _by_place().get(place, []):
@@ -90,7 +90,7 @@ def meaning(named: list[NamedValues], value: object, siblings: dict[str, object]
         if item.condition and str((siblings or {}).get(_camel(item.condition[0]))) != item.condition[1]:
             continue
         if item.kind == "strings":
-            return None  # the word says it itself
+            return None  # the word is its own meaning
         exact = next((v.name for v in (*item.whole, *item.values) if v.value == value and item.kind != "bits"), None)
         if exact:
             return exact

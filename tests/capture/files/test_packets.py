@@ -300,13 +300,13 @@ def _with(data: bytes) -> Callable[[Path], Path]:
 @pytest.mark.parametrize(
     ("make", "says"),
     [
-        (_with(b""), "nothing is in it"),
+        (_with(b""), "it is empty"),
         (_with(b"hello\n" * 50), "this is text"),
-        (_with(b"\x7fELF\x00\x00"), "first bytes are of none"),
-        (_with(b"\xa1"), "first bytes are of none"),
-        (_with(bz2.compress(FORMS["pcapng"])), "this is bzip2 data, which is not read; unpack it first: bunzip2"),
+        (_with(b"\x7fELF\x00\x00"), "first bytes match neither"),
+        (_with(b"\xa1"), "first bytes match neither"),
+        (_with(bz2.compress(FORMS["pcapng"])), "this is bzip2 data, which isn't read; decompress it first: bunzip2"),
         (_with(bz2.compress(b"")), "this is bzip2 data"),
-        (_with(SNOOP), "this is a snoop file, which is not read; convert it first: editcap -F pcap"),
+        (_with(SNOOP), "this is a snoop file, which isn't read; convert it first: editcap -F pcap"),
         (_with(b"\xd4\xc3\xb2\xa1\x02\x00"), "the pcap header is cut: 6 bytes of 24"),
         (_with(b"\x0a\x0d\x0d\x0a\x1c\x00\x00\x00"), "the pcapng header is cut: 8 bytes of 28"),
         (_with(b"\x0a\x0d\x0d\x0a" + b"a" * 100), "the pcapng header is broken"),

@@ -38,7 +38,7 @@ def test_reads_back_packets_of_several_interfaces() -> None:
 
 
 def test_refuses_an_interface_that_was_not_added() -> None:
-    with pytest.raises(ValueError, match="interface 1 was not added"):
+    with pytest.raises(ValueError, match="unknown interface 1"):
         PcapngWriter(BytesIO()).write(0, b"", interface=1)
 
 

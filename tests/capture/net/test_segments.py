@@ -316,7 +316,7 @@ def test_a_link_type_that_is_not_read_is_told_by_number() -> None:
     found_segments, problems = segments(pcap([(5, bytes(50))] * 2, link=127))
     assert found_segments == []
     assert [(problem.kind, problem.detail) for problem in problems] == [
-        ("link type", "2 packets of a link type that is not read (127)")
+        ("link type", "2 packets of a link type that isn't read (127)")
     ]
 
 

@@ -325,7 +325,7 @@ def test_rejects_what_no_run_has_left(change: dict[str, Any]) -> None:
     first, _ = pending()
     _, reading = run(first, Part(last=False))
     values = json.loads(reading.carried[0].to_json())
-    with pytest.raises(InputError, match="what an earlier run left"):
+    with pytest.raises(InputError, match="the state of an earlier run"):
         Carried.from_json(json.dumps(values | change))
 
 

@@ -93,4 +93,4 @@ def test_unknown_tags_before_the_cut_are_kept() -> None:
 def test_what_is_no_request_at_all_stops_at_its_start(raw: str) -> None:
     part = read_partly(hexes(raw), None, None)
     assert part.name is None
-    assert "is not in the catalog" in part.why
+    assert "isn't in the catalog" in part.why

@@ -212,7 +212,7 @@ def test_null_length_below_minus_one_is_null_with_a_reason() -> None:
 @pytest.mark.parametrize(("message", "least"), [(MAGIC_0, 14), (MAGIC_1, 22)])
 def test_rejects_size_below_the_fixed_fields(message: bytes, least: int) -> None:
     short = message[:8] + (least - 1).to_bytes(4, "big") + message[12 : 12 + least - 1]
-    with pytest.raises(DecodeError, match=rf"at least {least} wanted \(offset 8\)"):
+    with pytest.raises(DecodeError, match=rf"expected at least {least} \(offset 8\)"):
         decode_records(short)
 
 
@@ -238,12 +238,12 @@ def test_changed_compressed_message_is_packed_anew() -> None:
 
 def test_refuses_to_write_what_a_message_cannot_hold() -> None:
     plain = [Record(0, 0, None, None), Record(1, 0, None, None)]
-    with pytest.raises(EncodeError, match="one record wanted in a message of magic 1, 2 given"):
+    with pytest.raises(EncodeError, match="expected one record in a message of magic 1, got 2"):
         encode_records([new_batch(plain, magic=1)])
-    with pytest.raises(EncodeError, match=r"headers: 1 given, only magic 2 has them"):
+    with pytest.raises(EncodeError, match=r"headers: got 1, but only magic 2 has them"):
         encode_records([new_batch([Record(0, 0, None, None, (("h", None),))], magic=1)])
-    with pytest.raises(EncodeError, match=r"^records\[0\]\.offset: 9223372036854775808 does not fit int64"):
+    with pytest.raises(EncodeError, match=r"^records\[0\]\.offset: 9223372036854775808 doesn't fit int64"):
         encode_records([new_batch([Record(1 << 63, 0, None, None)], magic=0)])
     message = new_batch(plain[:1], magic=1)
-    with pytest.raises(EncodeError, match=r"^batch\[0\]\.records\[0\]\.timestamp: this is a str, int64 wanted"):
+    with pytest.raises(EncodeError, match=r"^batch\[0\]\.records\[0\]\.timestamp: expected int64, got a str"):
         encode_records([replace(message, records=(Record(0, cast(Any, "0"), None, None),))])

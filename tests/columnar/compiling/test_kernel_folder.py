@@ -149,7 +149,7 @@ def test_refuses_a_folder_that_others_could_write_to(above: Path, which: str, va
     with pytest.raises(UsageError) as refused:
         folder()
     message = str(refused.value)
-    assert message.startswith(f"kernels are not kept in {place}: it ") and "compiled kernels are code; " in message
+    assert message.startswith(f"refusing to store kernels in {place}: it ") and "compiled kernels are code; " in message
     assert ("belongs to another user" if how == "chown" else "can be written to by other users") in message
     assert message.endswith("set NUMBA_CACHE_DIR to a folder of your own")
 

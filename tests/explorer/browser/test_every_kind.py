@@ -24,6 +24,8 @@ PAGES = {
     "errors": "errors.html",
     "field": "field/GroupId.html",
     "kip": "kip/932.html",
+    "manual": "docs/index.html",
+    "manual_page": "docs/README.html",
     "releases": "releases.html",
     "upgrades": "upgrades.html",
     "decode": "decode.html?hex=00000023001200030000000100047465737400",
@@ -35,6 +37,8 @@ PAGES = {
     "lake_bytes": "lake/bytes/{}.html",
     "report": "lake/report.html",
     "missing": "api/ShareFech.html",
+    "long_manual": "docs/findings.html",
+    "code_manual": "docs/commands.html",
     "long": "message/StreamsGroupDescribeResponse/1.html",
 }
 # Chosen by size: what is broad breaks first.

@@ -16,6 +16,10 @@ PAGES = (
     "batches.html",
     "records.html",
     "index.html",
+    "decode.html?hex={hex}",
+    "lake/report.html",
+    "docs/index.html",
+    "docs/findings.html",
 )
 # From other pages: a place is opened at once.
 ADDRESSES = (
@@ -28,12 +32,18 @@ ADDRESSES = (
     "changelog/Fetch.html#v12",
     "errors.html#INVALID_RECORD_STATE",
     "records.html#share-state",
+    "docs/README.html#the-project",
+    "docs/findings.html#recording_tls",
+    "docs/commands.html#decode",
 )
 # A heading's margin.
 ROOM = 48
+# Links of pictures, too, which have no method for it.
+CLICK = """href => document.querySelector(`main a[href="${href}"]`)
+    .dispatchEvent(new MouseEvent("click", { bubbles: true, cancelable: true }))"""
 WHERE = """() => {
     const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
-    const header = [...document.querySelectorAll(".head, .top")].map((one) => one.getBoundingClientRect())
+    const header = [...document.querySelectorAll(".head, .top, body > nav")].map((one) => one.getBoundingClientRect())
         .filter((box) => box.height && box.top <= 0).map((box) => box.bottom);
     const end = document.documentElement.scrollHeight - innerHeight - scrollY;
     return [target.getBoundingClientRect().top - Math.max(0, ...header), end, scrollY];
@@ -69,14 +79,15 @@ def fragments(tab: Tab) -> list[str]:
 @pytest.mark.parametrize("path", PAGES)
 def test_links_of_a_page_into_itself_land_on_their_targets(tabs: Callable[..., Tab], path: str, width: int) -> None:
     tab = tabs(width=width)
-    tab.open(path)
-    tab.page.wait_for_selector(".perma", state="attached")
+    frame = tab.facts("message/HeartbeatRequest/4.json")["example"]["hex"]
+    tab.open(path.format(hex=2 * frame))
+    tab.page.wait_for_selector(".perma, .copy:not([hidden])", state="attached")
     listed = fragments(tab)
     assert len(listed) > 1
     wrong = []
     # All of a page's sections, and some of its fields from the first to the last.
     for fragment in listed[:12] + listed[12 :: max(1, len(listed) // 12)]:
-        tab.page.evaluate(f"document.querySelector('main a[href=\"{fragment}\"]').click()")
+        tab.page.evaluate(CLICK, fragment)
         wrong.append(misses(tab))
     assert [one for one in wrong if one] == []
 

@@ -8,6 +8,9 @@ from playwright.sync_api import expect
 
 from tests.explorer.browser.conftest import Tab
 
+# What is folded around it.
+UNFOLD = "one => { for (; one; one = one.parentElement) if (one.tagName === 'DETAILS') one.open = true; }"
+
 
 def test_filter_next_page_one_exchange_and_its_bytes(tab: Tab) -> None:
     tab.open("index.html")
@@ -40,7 +43,7 @@ def test_filter_next_page_one_exchange_and_its_bytes(tab: Tab) -> None:
     rows.first.get_by_role("link").click()
     expect(tab.page.locator("h1")).to_contain_text("ShareFetch")
     expect(tab.page.get_by_text("share_fetch_request", exact=True)).to_be_visible()
-    tab.page.get_by_role("link", name="Its bytes, read again from the recording").click()
+    tab.page.get_by_role("link", name="Its bytes, re-read from the recording").click()
     expect(tab.page.locator("h1")).to_contain_text("byte by byte")
     byte = tab.page.locator("#request-hex [data-p=memberId]").last
     byte.hover()
@@ -77,6 +80,30 @@ def test_the_report_is_drawn_under_its_own_policy(tab: Tab) -> None:
     assert tab.page.locator("svg").count() > 0
 
 
+@pytest.mark.parametrize("script", [True, False])
+def test_the_report_leads_to_exchanges_rules_and_other_pages(tabs: Callable[..., Tab], script: bool) -> None:
+    tab = tabs(java_script_enabled=script)
+    tab.open("lake/report.html")
+    proof = tab.page.locator(".evidence a").first
+    proof.evaluate(UNFOLD)
+    name = proof.locator("code").inner_text()
+    proof.click()
+    tab.page.wait_for_url(re.compile(f"lake/exchange/{name}"))
+    tab.open("lake/report.html")
+    rule = tab.page.locator(".facts a[href*='docs/findings.html']").first
+    rule.evaluate(UNFOLD)
+    word = rule.inner_text()
+    rule.click()
+    tab.page.wait_for_url(re.compile(f"docs/findings.html#{word}"))
+    tab.open("lake/report.html")
+    tab.page.get_by_role("textbox", name="Search").fill("ShareFetch")
+    tab.page.keyboard.press("Enter")
+    tab.page.wait_for_url("**/search.html?q=ShareFetch")
+    tab.open("lake/report.html")
+    tab.page.get_by_role("navigation", name="Site").get_by_role("link", name="Manual").click()
+    tab.page.wait_for_url("**/docs/index.html")
+
+
 @pytest.mark.parametrize("width", [360, 1440])
 def test_the_lake_browser_works_without_script(tabs: Callable[..., Tab], width: int) -> None:
     tab = tabs(width=width, java_script_enabled=False)
@@ -85,6 +112,6 @@ def test_the_lake_browser_works_without_script(tabs: Callable[..., Tab], width: 
     tab.page.get_by_role("button", name="Show").click()
     tab.page.wait_for_url(re.compile("group=processors"))
     tab.page.locator("table.list tbody a").first.click()
-    tab.page.get_by_role("link", name="Its bytes, read again from the recording").click()
+    tab.page.get_by_role("link", name="Its bytes, re-read from the recording").click()
     tab.page.get_by_text("Every byte with its field").first.click()
     expect(tab.page.locator(".span-table tbody tr").first).to_be_visible()

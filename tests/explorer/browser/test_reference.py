@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
+from kafkascope.explorer.facts.search import search
 from tests.explorer.browser.conftest import Tab
+from tests.explorer.facts.test_search import ASKED, FIRST, OTHERS
 
 SHARE_FETCH = "message/ShareFetchRequest/2.html"
 
@@ -50,7 +52,7 @@ def test_search_closes_with_escape_and_says_when_there_is_nothing(tab: Tab) -> N
     tab.page.keyboard.press("Escape")
     expect(results).to_be_hidden()
     tab.page.locator("#seek").fill("<img src=x onerror=alert(1)>")
-    expect(results).to_have_text("nothing of that name or number")
+    expect(results).to_have_text("no results for this name or number")
     assert tab.page.locator("img").count() == 0
 
 
@@ -205,6 +207,16 @@ def test_search_takes_versions_titles_topics_and_typos(tab: Tab, typed: str, the
     tab.page.wait_for_url(f"**/{there}")
 
 
+def test_the_search_of_the_browser_is_that_of_the_server(tab: Tab) -> None:
+    tab.open("index.html")
+    tab.page.locator("#seek").focus()
+    tab.page.wait_for_function("() => Boolean(window.kafkascope?.search)")
+    queries = [*(query for query, _ in (*ASKED, *FIRST)), *OTHERS]
+    results = tab.page.evaluate("queries => queries.map((query) => window.kafkascope.search(query))", queries)
+    for query, found in zip(queries, results, strict=True):
+        assert [tuple(row) for row in found] == [(e.text, e.about, e.address) for e in search(query)], query
+
+
 @pytest.mark.parametrize("script", [True, False])
 def test_the_forms_of_an_example_are_tabs(tabs: Callable[..., Tab], script: bool) -> None:
     tab = tabs(java_script_enabled=script)
@@ -235,6 +247,7 @@ def test_any_two_releases_can_be_picked(tabs: Callable[..., Tab], script: bool) 
     tab.page.get_by_role("button", name="Compare").click()
     tab.page.wait_for_url("**/upgrade/2.4-3.9.html")
     expect(tab.page.locator("select[name=a]")).to_have_value("2.4")
+    expect(tab.page.locator("select[name=b]")).to_have_value("3.9")
 
 
 def test_the_header_stays_and_is_low(tabs: Callable[..., Tab]) -> None:

@@ -213,8 +213,8 @@ def test_every_threshold_can_be_set_and_tells(full_name: str) -> None:
 @pytest.mark.parametrize(
     ("thresholds", "message"),
     [
-        ({"share_lock_expired.record": 1.0}, "no threshold is called share_lock_expired.record; did you mean"),
-        ({"nothing": 1.0}, "no threshold is called nothing"),
+        ({"share_lock_expired.record": 1.0}, "unknown threshold share_lock_expired.record; did you mean"),
+        ({"nothing": 1.0}, "unknown threshold nothing"),
         ({"share_lock_expired.records": -1.0}, "must be 0 or more"),
         ({"share_lock_expired.records": float("nan")}, "must be 0 or more"),
     ],

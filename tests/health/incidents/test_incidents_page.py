@@ -2,13 +2,17 @@
 writes it."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 
+from kafkascope.health.findings.rules import RULES
 from kafkascope.health.incidents.causes import CAUSES, ORDINARY_ERRORS, Join
 from kafkascope.health.incidents.facts import AFTER_US
 from kafkascope.health.incidents.incident import WEIGHTS, Incident
 from kafkascope.report.incident_words import CAUSE_WORDS
+from tests.health.findings_cases import CASES
+from tests.health.incidents.told import told
 
 PAGE = Path(__file__).parents[3] / "docs" / "findings.md"
 IS = {
@@ -53,7 +57,23 @@ def _shared(join: Join) -> str:
     kinds = " or ".join(kind.replace("share_", "").replace("_", " ") for kind in join.shares) or "time alone suffices"
     only = "; only errors of an outage" if join.errors is not None else ""
     when = "; begun while the cause lasted" if join.after_us != AFTER_US else ""
-    return f"{kinds}{only}{when}"
+    cause = f"; only if {' or '.join(sorted(join.cause_apis))} is slow" if join.cause_apis is not None else ""
+    apis = "; only calls that wait for replicas" if join.apis is not None else ""
+    return f"{kinds}{only}{apis}{cause}{when}"
+
+
+def simulated() -> str:
+    """Of the rows that show each rule, the incidents that have an account of their own, each cause once a rule."""
+    made = [(name, incident) for name, (marts, *_) in CASES.items() for incident in told(marts)[1]]
+    own = {(name, one.cause): one for name, one in made if one.cause not in RULES}
+    return "\n".join(paragraph for one in own.values() for paragraph in paragraphs(one))
+
+
+def paragraphs(one: Incident) -> Iterator[str]:
+    yield f"**{one.title}**\n"
+    yield f"{one.explanation}\n"
+    yield f"*{one.cause}, {one.confidence}.* {one.advice}\n"
+    yield f"*What would disprove it:* {one.disproof}\n"
 
 
 def part(name: str) -> str:
@@ -66,6 +86,10 @@ def test_page_says_what_the_tables_of_weights_and_causes_say() -> None:
     assert part("weights") == weights()
     assert part("causes") == causes()
     assert part("consequences") == consequences()
+
+
+def test_page_prints_the_simulated_incidents_as_they_come_out() -> None:
+    assert part("simulated") == simulated()
 
 
 def test_page_names_every_column_and_every_ordinary_error() -> None:
@@ -83,7 +107,8 @@ def test_every_cause_has_words_for_the_page() -> None:
 
 if __name__ == "__main__":
     text = PAGE.read_text(encoding="utf-8")
-    for name, made in (("weights", weights()), ("causes", causes()), ("consequences", consequences())):
+    made_parts = {"weights": weights(), "causes": causes(), "consequences": consequences(), "simulated": simulated()}
+    for name, made in made_parts.items():
         text = text.replace(part(name), "", 1) if part(name) else text
         text = text.replace(f"<!-- {name} -->\n", f"<!-- {name} -->\n{made}", 1)
     PAGE.write_text(text, encoding="utf-8")

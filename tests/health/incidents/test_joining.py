@@ -10,7 +10,7 @@ from kafkascope.health.incidents.causes import CAUSES
 from kafkascope.health.incidents.diagnosis import incidents_of, verdict_of
 from kafkascope.health.incidents.incident import incident_order, key_of
 from tests.health.findings.test_diagnosis import all_cases
-from tests.health.findings_cases import CASES
+from tests.health.findings_cases import CASES, late
 from tests.health.findings_rows import MINUTE, SECOND, T0, row
 from tests.health.incidents.told import joined, roles, told
 
@@ -112,12 +112,12 @@ def test_a_killed_leader_is_one_incident_with_what_followed() -> None:
     # What is below the threshold of its rule counts too, from the moment on at which the leader was lost.
     assert first.impact == {"calls_failed": 37, "seconds_without_leader": 2.1}
     redirected = "×30 NOT_CONTROLLER, ×7 NOT_LEADER_OR_FOLLOWER"
-    assert first.notes == (f"Clients were redirected meanwhile, as the protocol has it: {redirected}.",)
+    assert first.notes == (f"Clients were redirected meanwhile, as the protocol intends: {redirected}.",)
     assert f"kafkascope describe quorum {OTHER}" in first.advice
 
 
 def test_a_leader_that_falls_silent_froze() -> None:
-    _, (first,) = told(leader_killed(detail="fetch unanswered by 1 for 2100 ms"))
+    _, (first,) = told(leader_killed(detail="no response to a fetch by 1 for 2100 ms"))
     assert (first.cause, first.confidence) == ("node_frozen", "likely")
     _, (first,) = told(leader_killed(cause="timeout", detail=None))
     assert (first.cause, first.confidence) == ("leader_lost", "possible")
@@ -131,13 +131,38 @@ def test_a_frozen_follower_and_a_killed_leader_are_two_incidents_and_the_worse_l
     assert second.confidence == "likely" and "fetched again" in second.explanation
 
 
-def test_slow_calls_at_a_frozen_node_are_its_consequence_and_those_at_others_are_not() -> None:
+def test_slow_calls_at_a_frozen_node_are_its_consequence_and_those_at_others_if_they_wait_for_replicas() -> None:
     frozen = joined(brokers(), follower_behind(1, T0 + 10 * SECOND, 10))
-    slow_there = joined(slow("Produce", LEADER), slow("Fetch", LEADER), slow("Produce", OTHER))
-    _, incidents = told(joined(frozen, slow_there))
+    slow_there = joined(slow("Produce", LEADER), slow("Metadata", LEADER))
+    slow_elsewhere = joined(slow("Produce", OTHER), slow("Metadata", OTHER))
+    _, incidents = told(joined(frozen, slow_there, slow_elsewhere))
     by_cause = {incident.cause: incident for incident in incidents}
-    assert roles(by_cause["node_frozen"])[1:] == [("slow calls", "api_slow")] * 2
+    expected = [*[("slow calls", LEADER)] * 2, ("writes that wait for the replica", OTHER)]
+    parts = by_cause["node_frozen"].consequences[1:]
+    assert sorted((part.role, part.subject.partition(" at ")[2]) for part in parts) == expected
     assert (by_cause["broker_slow"].subject, len(incidents)) == (OTHER, 2)
+    assert [part.subject for part in by_cause["broker_slow"].consequences] == [f"Metadata at {OTHER}"]
+
+
+def test_a_node_that_closed_its_connection_when_it_fell_silent_went_down() -> None:
+    behind = follower_behind(2, T0, 5)
+    since = min(finding.from_at for finding in told(behind)[0])
+    for after_us, cause in ((200_000, "node_down"), (4 * SECOND, "node_frozen")):
+        closing = row("quorum_events", kind="disconnected", node_id=2, cluster_id=CLUSTER) | {
+            "occurred_at": since + after_us
+        }
+        _, (only,) = told(joined(behind, {"quorum_events": [closing]}))
+        assert only.cause == cause
+    assert told(behind)[1][0].cause == "node_frozen"
+
+
+def test_a_member_that_needs_most_of_its_lock_is_slow_unless_its_locks_expire() -> None:
+    _, (alone,) = told(late(60, 25))
+    assert (alone.cause, alone.subject) == ("member_slow", "g")
+    assert alone.title == "Member `c1` of share group `g` took up to 25 s of the 30 s lock to acknowledge 60 records."
+    assert "--entity-name g " in alone.advice
+    _, (hung,) = told(joined(late(60, 25), held("c1", "lock_expired")))
+    assert (hung.cause, roles(hung)[1:]) == ("member_hung", [("late acknowledgements", "share_slow_acknowledgement")])
 
 
 def test_a_replica_that_falls_behind_while_nobody_leads_is_a_consequence() -> None:
@@ -293,7 +318,9 @@ def test_every_sentence_parses(rule: str) -> None:
 
 
 def test_two_losses_in_a_row_are_one_incident_of_the_quorum() -> None:
-    again = leader_killed(T0 + 20 * SECOND, previous_leader_id=2, node_id=3, epoch=3, detail="fetch unanswered by 2")
+    again = leader_killed(
+        T0 + 20 * SECOND, previous_leader_id=2, node_id=3, epoch=3, detail="no response to a fetch by 2"
+    )
     _, (first,) = told(joined(leader_killed(), again))
     assert (first.cause, first.subject) == ("leader_lost", f"quorum of cluster {CLUSTER}")
     assert first.title == "The quorum lost its leader ×2 (`node 1` and `node 2`) and had none for up to 2.1 s."
@@ -310,7 +337,10 @@ def test_a_replica_that_never_came_back_went_down_and_one_that_trails_is_slow() 
     leading = row("quorum_replicas", replica_id=1, role="leader", cluster_id=CLUSTER)
     third = row("quorum_replicas", replica_id=3, cluster_id=CLUSTER)
     _, (second,) = told({"quorum_replicas": [slowly, leading, third]})
-    assert (second.cause, second.title) == ("node_slow", "Controller node `2` trailed the metadata log by up to 5 s.")
+    assert (second.cause, second.title) == (
+        "node_slow",
+        "Controller node `2` lagged behind the metadata log by up to 5 s.",
+    )
 
 
 def test_many_archived_records_are_one_sentence() -> None:

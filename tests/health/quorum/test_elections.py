@@ -95,7 +95,7 @@ def test_a_connection_that_closed_while_the_leader_went_on_is_not_its_loss() -> 
 
 def test_a_fetch_that_the_leader_leaves_waiting_is_its_loss() -> None:
     row = only(happened(*LED, fetch(0.6, 2, 4), vote(2.8, 2, 3, 5), begin(3, 2, 5, 3)), "elected")
-    assert (row.cause, row.detail) == ("lost", "fetch unanswered by 1 for 2400 ms")
+    assert (row.cause, row.detail) == ("lost", "no response to a fetch by 1 for 2400 ms")
 
 
 def test_a_fetch_within_its_time_or_at_another_node_says_nothing_of_the_leader() -> None:

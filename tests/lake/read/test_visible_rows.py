@@ -40,7 +40,7 @@ def test_table_that_is_not_there_is_empty_with_its_columns(lake: Lake) -> None:
     table = dataset(lake, "share_fetch_request").to_table()
     assert (len(table), table.schema.names) == (0, table_named("share_fetch_request").schema.names)
     assert (visible_files(lake, "exchanges"), visible_ingests(lake)) == ([], frozenset())
-    with pytest.raises(NotFoundError, match="no table of the lake is called nothing"):
+    with pytest.raises(NotFoundError, match="unknown table nothing"):
         dataset(lake, "nothing")
 
 

@@ -57,7 +57,7 @@ def test_two_runs_of_one_ingest_have_a_sign_each(lake: Lake) -> None:
     end(lake, first)
     assert alive_ingests(lake) == {"i1"}
     beat(lake, other)
-    with pytest.raises(InputError, match="gave it up"):
+    with pytest.raises(InputError, match="removed it"):
         beat(lake, first)
 
 
@@ -82,10 +82,10 @@ def test_driver_that_wakes_after_a_vacuum_cannot_land(lake: Lake) -> None:
     fall_silent(lake, run)
     assert vacuum(lake).ingests == ("i1",)
     with pytest.raises(
-        InputError, match="ingest i1 was silent for so long that `lake vacuum` gave it up; run it again"
+        InputError, match="ingest i1 was silent for too long, so `lake vacuum` removed it; run it again"
     ):
         land_last(lake, run)
-    with pytest.raises(InputError, match="gave it up"):
+    with pytest.raises(InputError, match="removed it"):
         beat(lake, run)
     assert seen(lake) == []
 

@@ -33,12 +33,12 @@ def test_a_lake_within_a_folder_is_no_recording(tmp_path: Path) -> None:
     (tmp_path / "below" / "b.pcap").write_bytes(b"b")
     assert names(tmp_path) == ["a.pcap", "b.pcap"]
     assert names(f"{tmp_path}/*/*.pcap") == ["b.pcap"]
-    with pytest.raises(NotFoundError, match="no file matches"):
+    with pytest.raises(NotFoundError, match="no files match"):
         find_inputs([f"{tmp_path}/*/*/*.parquet"])
 
 
 def test_a_lake_itself_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(NotFoundError, match="this is a lake, no recording"):
+    with pytest.raises(NotFoundError, match="this is a lake, not a recording"):
         find_inputs([lake_with_a_file(tmp_path / "lake")])
 
 
@@ -95,7 +95,7 @@ def test_a_name_in_a_folder_that_is_no_text_is_told(tmp_path: Path) -> None:
         (tmp_path / "\udcff.pcap").write_bytes(b"b")
     except OSError:
         pytest.skip("this file system takes no such name")
-    with pytest.raises(InputError, match="not UTF-8"):
+    with pytest.raises(InputError, match="isn't UTF-8"):
         find_inputs([tmp_path])
 
 
@@ -105,8 +105,8 @@ def test_a_body_may_be_empty_and_an_odd_one_hides_no_others(tmp_path: Path, firs
     path.write_text(f"{first}\nApiVersionsRequest:0\nMetadataRequest:0 zz\nMetadataRequest:x 00\n")
     assert is_frames(place_of(path))
     (rows,) = PlainFrames(place_of(path)).portions()
-    assert rows[1:3] == [(1, "ApiVersionsRequest", 0, b""), (2, "bytes are neither hex nor base64")]
-    assert rows[3] == (3, "neither message nor api is given")
+    assert rows[1:3] == [(1, "ApiVersionsRequest", 0, b""), (2, "bytes must be hex or base64")]
+    assert rows[3] == (3, "message or api is missing")
 
 
 @pytest.mark.parametrize("text", ["Note:1", "Note:1 two words", "Metadata: 00"])

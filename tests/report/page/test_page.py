@@ -9,14 +9,17 @@ from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
+from kafkascope.health.findings.rules import RULES
 from kafkascope.report.build import Report
 from kafkascope.report.html.prose import advice
 from kafkascope.report.json_form import report_json, text_of
 from kafkascope.report.page.findings import command, figure_value, figures_of
 from kafkascope.report.page.page import PARTS, page
+from kafkascope.report.page.site import Site
 from kafkascope.report.summaries.findings import EvidenceLink, ShownFinding
 from tests.report.build import HOSTILE, MINUTE, NOON, delivery, finding, incident, report_of
 
@@ -173,7 +176,7 @@ def test_names_from_the_wire_stay_names() -> None:
 def test_an_empty_part_says_why() -> None:
     text = page(report("empty"))
     for words in (
-        "No rule found anything beyond its threshold that somebody has to act on.",
+        "No rule found anything that needs action.",
         "Nothing with a time was recorded.",
         "No traffic of a share group was recorded.",
         "No heartbeat or description of a streams group was recorded.",
@@ -181,7 +184,7 @@ def test_an_empty_part_says_why() -> None:
         "No call with a response was recorded.",
         "No response had an error.",
         "No client was throttled.",
-        "Every frame that was found could be decoded.",
+        "Every frame could be decoded.",
         "No rule fired.",
     ):
         assert words in text, words
@@ -234,6 +237,40 @@ def test_findings_charts_rules_and_tiles_link_to_each_other() -> None:
     assert text.count('href="#share-group-1">chart</a>') == group.count('href="#finding-')
     assert '<dt><a href="#incidents">incidents</a></dt>' in text and '<dt><a href="#unread">recordings</a></dt>' in text
     assert 'href="#cluster-1">chart</a>' in page(report("quorum"))
+
+
+SITE = Site(
+    home="../index.html",
+    search="../search.html",
+    pages={"APIs": "../index.html", "Lake": "index.html"},
+    lake={"Overview": "index.html", "Report": "report.html"},
+    here=("Lake", "Report"),
+    exchange=lambda proof: f"exchange/{quote(proof.exchange_id)}.html",
+    rule=lambda name: f"../docs/findings.html#{name}",
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_in_a_site_it_has_the_navigation_and_evidence_and_rules_are_links(name: str) -> None:
+    shown = report(name)
+    tree = Tree(page(shown, SITE))
+    links = [str(link["href"]) for link in tree.all("a")]
+    assert {"../index.html", "index.html", "report.html"} <= set(links)
+    ids = {attributes["id"] for _, attributes in tree.tags if "id" in attributes}
+    assert {link[1:] for link in links if link.startswith("#")} <= ids
+    proofs = [proof.exchange_id for finding in shown.findings.shown for proof in finding.evidence]
+    assert sorted(link for link in links if link.startswith("exchange/")) == sorted(
+        f"exchange/{quote(proof)}.html" for proof in proofs
+    )
+    rules = {finding.rule for finding in shown.findings.shown} & RULES.keys()
+    assert {link for link in links if "findings.html" in link} == {f"../docs/findings.html#{rule}" for rule in rules}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_alone_it_has_no_link_to_a_site(name: str) -> None:
+    tree = Tree(page(report(name)))
+    assert [link["href"] for link in tree.all("a") if not str(link["href"]).startswith("#")] == []
+    assert "form" not in {tag for tag, _ in tree.tags}
 
 
 def test_commands_of_advice_are_blocks_that_can_be_copied() -> None:

@@ -32,7 +32,7 @@ def test_without_findings_all_is_healthy(tmp_path: Path) -> None:
 def test_a_lake_without_an_exchange_is_not_called_healthy(tmp_path: Path, marts: dict[str, Any]) -> None:
     result = report_of(tmp_path / "lake", exchanges=[], **marts)
     assert (result.findings.verdict.state, result.exchanges) == ("unknown", 0)
-    assert "No exchange is recorded: " in result.findings.verdict.sentence
+    assert "No exchange was recorded, " in result.findings.verdict.sentence
 
 
 def test_a_time_without_an_exchange_is_not_called_healthy(tmp_path: Path) -> None:
@@ -62,7 +62,7 @@ def test_a_lake_whose_incidents_were_not_made_is_not_judged(tmp_path: Path) -> N
     put(lake, "findings", [finding()])
     put(lake, "captures", [{"ingest_id": "5d1f", "capture_uri": "night.pcap"}])
     verdict = build(lake, ALL, NOW).findings.verdict
-    assert verdict.state == "unknown" and "has no incidents yet; kafkascope marts LAKE" in verdict.sentence
+    assert verdict.state == "unknown" and "has no incidents yet. Run kafkascope marts LAKE" in verdict.sentence
 
 
 def test_counts_are_of_all_though_few_are_shown(tmp_path: Path) -> None:
@@ -145,7 +145,7 @@ def test_patterns_choose_groups_and_an_unknown_one_names_those_there_are(tmp_pat
         tmp_path / "lake", {"share_deliveries": [delivery(group_id=name) for name in ("pay-1", "pay-2", "x")]}
     )
     assert [group.group_id for group in build(lake, Scope(("pay-*",)), NOW).share.shown] == ["pay-1", "pay-2"]
-    with pytest.raises(UsageError, match="is called y; there are pay-1, pay-2, x"):
+    with pytest.raises(UsageError, match="is called y; it has pay-1, pay-2, x"):
         build(lake, Scope(("y",)), NOW)
 
 
@@ -155,5 +155,5 @@ def test_a_group_whose_name_is_a_pattern_can_be_asked_for(tmp_path: Path) -> Non
 
 
 def test_a_lake_without_marts_says_what_makes_them(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no marts yet: run kafkascope marts"):
+    with pytest.raises(InputError, match="no marts yet; run kafkascope marts"):
         build(make_lake(tmp_path / "lake"), ALL, NOW)

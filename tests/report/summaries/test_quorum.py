@@ -49,7 +49,7 @@ def test_a_lag_is_told_to_the_record(tmp_path: Path) -> None:
     rows = [replica(observed_at=NOON + at * SECOND, lag=1_234_567, lag_ms=1_500) for at in range(2)]
     (quorum,) = report_of(tmp_path / "lake", quorum_replicas=rows).quorums.shown
     drawn = quorum_figure(quorum, "q").text
-    assert "1,234,567 records behind" in drawn and "1.5 seconds behind" in drawn
+    assert "lag 1,234,567 records" in drawn and "lag 1.5 seconds" in drawn
 
 
 def test_long_histories_and_many_replicas_are_bounded(tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ def replica(**values: Any) -> Row:
 
 def test_one_moment_is_told_in_words(tmp_path: Path) -> None:
     text = page(report_of(tmp_path / "lake", quorum_replicas=[replica(cluster_id="one")]))
-    assert "seen at one moment alone, 15 Nov 2026" in text and "node 1 in epoch 3" in text
+    assert "seen at one moment only, 15 Nov 2026" in text and "node 1 in epoch 3" in text
     assert "Cluster <code>one</code>" in text and "1 observation<" in text
 
 
@@ -150,10 +150,11 @@ def test_observers_are_drawn_apart_from_the_fetch_timeout_of_voters(tmp_path: Pa
     ]
     (quorum,) = report_of(tmp_path / "lake", quorum_replicas=rows).quorums.shown
     text = quorum_figure(quorum, "q").text
-    assert text.index("voters behind by, seconds") < text.index("fetch timeout, 2 s by default")
-    assert text.index("fetch timeout, 2 s by default") < text.index("observers behind by, seconds")
-    assert text.index("observers behind by, seconds") < text.index("broker session timeout, 9 s by default")
-    assert "Furthest behind was node 2, by 2.5 s." in text and quorum_line(quorum).endswith("node 2 up to 2.5 s behind")
+    assert text.index("lag of voters, seconds") < text.index("fetch timeout, 2 s by default")
+    assert text.index("fetch timeout, 2 s by default") < text.index("lag of observers, seconds")
+    assert text.index("lag of observers, seconds") < text.index("broker session timeout, 9 s by default")
+    assert "The largest lag was that of node 2, 2.5 s." in text
+    assert quorum_line(quorum).endswith("node 2 lagged by up to 2.5 s")
 
 
 def test_only_observers_are_seen_without_voters(tmp_path: Path) -> None:
@@ -164,4 +165,4 @@ def test_only_observers_are_seen_without_voters(tmp_path: Path) -> None:
     (quorum,) = report_of(tmp_path / "lake", quorum_replicas=rows).quorums.shown
     text = quorum_figure(quorum, "q").text
     assert "fetch timeout" not in text and "session timeout" in text
-    assert quorum_line(quorum).endswith("observer node 7 up to 12 s behind")
+    assert quorum_line(quorum).endswith("observer node 7 lagged by up to 12 s")

@@ -1,4 +1,4 @@
-"""Makes Arrow arrays over the memory of numpy columns. `pa.array` does so too, but it looks for pandas first, and
+"""Wraps the memory of numpy columns as Arrow arrays. `pa.array` does so too, but it looks for pandas first, and
 importing pandas takes longer than reading a small recording."""
 
 import numpy as np
@@ -9,5 +9,5 @@ Mask = npt.NDArray[np.bool_]
 
 
 def numbers(values: npt.NDArray[np.integer], kind: pa.DataType) -> pa.Array:
-    """`values` in the memory that `kind` has."""
+    """An Arrow array of type `kind` that shares the memory of `values`."""
     return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(np.ascontiguousarray(values))])

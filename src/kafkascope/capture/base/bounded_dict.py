@@ -12,7 +12,7 @@ class BoundedDict(Generic[K, V]):
 
     def __init__(self, most: int) -> None:
         self._most = most
-        # Finding the first entry of a plain dict passes all places whose entries were removed.
+        # Finding the first entry of a plain dict walks over all removed ones.
         self._entries: OrderedDict[K, tuple[V, int]] = OrderedDict()
         self.bytes = 0
 

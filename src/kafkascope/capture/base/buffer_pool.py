@@ -1,5 +1,5 @@
-"""Hands out large byte arrays, and reuses their memory once nothing refers to it: clearing fresh memory was a fifteenth
-of the time to read a capture into the lake."""
+"""Hands out large byte arrays, and reuses their memory once nothing refers to it: clearing fresh memory took a
+fifteenth of the time to read a capture into the lake."""
 
 import mmap
 import weakref
@@ -11,9 +11,9 @@ from kafkascope.capture.base.flow import Bytes
 
 # Buffers that are kept for reuse, besides those in use.
 _MOST_FREE = 2
-# Less than this comes from the heap, which has it ready.
+# Smaller arrays come from the heap, which has free memory ready.
 _LEAST = 1 << 20
-# Larger buffers are for a rare frame of that size: the system gets them back at once.
+# Larger buffers are for a rare frame of that size: they go back to the system at once.
 _MOST_KEPT = 32 << 20
 
 
@@ -30,7 +30,7 @@ class BufferPool:
             # Buffers that are too small now will be too small for what comes.
             self._free.clear()
             memory = _mapped(size)
-        # Every slice of an array over foreign memory holds that array: once it goes, nothing refers to the memory.
+        # Every slice of an array over foreign memory refers to that array: once it's freed, nothing uses the memory.
         array = np.frombuffer(memory, np.uint8)
         weakref.finalize(array, self._give_back, memory).atexit = False
         return array

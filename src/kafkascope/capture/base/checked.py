@@ -1,8 +1,8 @@
 """Reads, writes and copies bytes in arrays, for the kernels. Each function compares its place with both ends of the
-array and raises IndexError if it is outside, so no count that a recording gets wrong can reach other memory.
+array and raises IndexError if it is outside, so no wrong count in a recording can reach other memory.
 
-Single items are plain indexing: `jit` compiles the same check into every index. Functions here take several bytes at
-once, and no other module of `capture` uses memory addresses (a test says so)."""
+Single items use plain indexing: `jit` compiles the same check into every index. Functions here take several bytes at
+once, and no other module of `capture` uses memory addresses (a test checks that)."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from kafkascope.columnar.kernel import memory
 
 Bytes = npt.NDArray[np.uint8]
 
-# numba gives intrinsics their first argument.
+# numba passes intrinsics their first argument.
 _copy: Any = memory.copy_bytes
 _load_16: Any = memory.load_i16
 _load_32: Any = memory.load_i32
@@ -28,7 +28,7 @@ _prefetch: Any = memory.prefetch
 def check(data: Any, at: Number, count: Number) -> None:
     """Ensures 0 <= at, 0 <= count and at + count <= len(data), without a sum that could overflow."""
     if at < 0 or count < 0 or at > len(data) or count > len(data) - at:
-        raise IndexError("bytes outside of their array")
+        raise IndexError("bytes outside their array")
 
 
 @inlined
@@ -45,7 +45,7 @@ def read_i32(data: Any, at: Number) -> Number:
 
 @inlined
 def copy(target: Any, to: Number, source: Any, at: Number, count: Number) -> None:
-    """The two never overlap."""
+    """The two ranges must not overlap."""
     check(target, to, count)
     check(source, at, count)
     _copy(target.ctypes.data + to, source.ctypes.data + at, count)
@@ -77,13 +77,13 @@ def prefetch(data: Any, at: Number) -> None:
 
 @inlined
 def place(first: Any, second: Any, at: Number) -> Numbers:
-    """(array, place in it) of place `at` in two arrays that are addressed as one, the second after the first."""
+    """(array, place in it) for place `at` in two arrays that are addressed as one, the second after the first."""
     if at < len(first):
         return first, at
     return second, at - len(first)
 
 
 def writable(data: Bytes) -> Bytes:
-    """A contiguous array of the one type that the kernels are compiled for: arrays over `bytes` are read-only."""
+    """A contiguous array of the type that the kernels are compiled for: arrays over `bytes` are read-only."""
     data = np.ascontiguousarray(data, np.uint8)
     return data if data.flags.writeable else data.copy()

@@ -21,9 +21,9 @@ def plain(column: Any, kind: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something in the recording that could not be read, and what it cost. `place` is a packet number, or -1 for the
-    file itself; `offset` is in the file. `packets` is their number if `detail` counts packets, else 0; `more` counts
-    further problems of this kind."""
+    """Something in the recording that couldn't be read, and what it cost. `place` is a packet number, or -1 for the
+    file itself; `offset` is in the file. If `detail` counts packets, `packets` is their number, otherwise 0; `more`
+    counts further problems of this kind."""
 
     kind: str
     detail: str

@@ -1,5 +1,5 @@
 """Addresses two byte arrays as one: frames that waited from earlier batches, then the batch's own. A place counts
-through both arrays; a place outside of them is a `KernelError`."""
+through both arrays; a place outside them is a `KernelError`."""
 
 from typing import Any, NamedTuple
 
@@ -25,14 +25,14 @@ class Content(NamedTuple):
         return data[at : at + count].tobytes()
 
     def view(self, at: int, count: int) -> Bytes:
-        """The same without a copy: the view keeps its array alive."""
+        """The same bytes without a copy: the view keeps its array alive."""
         data, at = (self.first, at) if at < len(self.first) else (self.second, at - len(self.first))
         if at < 0 or count < 0 or count > len(data) - at:
             raise KernelError.at(f"bytes {at} to {at + count} of {len(data)}")
         return data[at : at + count]
 
     def gathered(self, places: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64]) -> Bytes:
-        """The bytes at each of the places, side by side."""
+        """The bytes at each of the places, concatenated."""
         joined = np.empty(int(sizes.sum()), dtype=np.uint8)
         try:
             _gather(self.first, self.second, places, sizes, joined)

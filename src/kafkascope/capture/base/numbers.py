@@ -1,4 +1,4 @@
-"""Reads numbers of either byte order from byte arrays, for the kernels. The caller has checked the end of the array."""
+"""Reads numbers of either byte order from byte arrays, for the kernels. The caller checks the end of the array."""
 
 from typing import Any
 

@@ -37,7 +37,7 @@ class Problems:
             self._found.setdefault(problem.kind, []).append(problem)
 
     def _is_full(self, kind: str, lost_bytes: int) -> bool:
-        """Whether the kind has no room left; a problem of such a kind is only counted."""
+        """If the kind has no room left; a problem of such a kind is only counted."""
         rows = self._found.get(kind)
         if rows is None or len(rows) < MAX_PROBLEMS:
             return False

@@ -1,1 +1,1 @@
-"""Pairs requests with their responses, and reads what their bodies hold."""
+"""Pairs requests with their responses, and reads the contents of their bodies."""

@@ -101,7 +101,7 @@ class Account:
         self.lost_bytes += counts.lost_bytes
 
     def add_ended(self, other: "Account") -> None:
-        """Adds what another reading found that read some of the connections to their end."""
+        """Adds the results of another reading that read some of the connections to their end."""
         self.frames += other.frames
         self.lost_places += other.lost_places
         self.lost_bytes += other.lost_bytes

@@ -1,5 +1,5 @@
-"""Decodes the body of one frame: with the newest layout, or with that of an older release where only that fits. The
-result is None for a message that the catalog doesn't know; `DecodeError` says that the bytes don't fit one it knows."""
+"""Decodes the body of one frame: with the newest layout, or with that of an older release if only that fits. The result
+is None for a message that the catalog doesn't know; `DecodeError` means that the bytes don't fit one it knows."""
 
 from functools import lru_cache
 from struct import Struct
@@ -47,7 +47,7 @@ _REQUEST = Struct(">hh4xh")
 
 @lru_cache(maxsize=2048)
 def _known(key: int, version: int, kind: str) -> tuple[str | None, bool]:
-    """(API, whether its header ends in tags); None for an API or version that the catalog does not know."""
+    """(API, whether its header ends in tags); None for an API or version that the catalog doesn't know."""
     api = apis().get(key)
     if api is None or not message(f"{api}{kind}").releases_of(version):
         return None, False
@@ -55,7 +55,7 @@ def _known(key: int, version: int, kind: str) -> tuple[str | None, bool]:
 
 
 def _is_whole(frame: bytes, at: int, flexible: bool) -> bool:
-    """Whether a body may start here: a header's tag section is empty in all that Kafka writes today."""
+    """If a body may start here: a header's tag section is empty in all that Kafka writes today."""
     return len(frame) > at and frame[at] == 0 if flexible else len(frame) >= at
 
 
@@ -64,7 +64,7 @@ def read_frame(frame: bytes, response_to: tuple[int, int] | None, *, spans: bool
         key, version = (int.from_bytes(frame[at : at + 2], "big", signed=True) for at in (0, 2))
     else:
         key, version = response_to
-    # With its length in front: without it, leading bytes that happen to equal one would be taken for a length.
+    # With its length prefix: without it, leading bytes that happen to equal one would be taken for a length.
     whole = len(frame).to_bytes(4, "big") + frame
     others = other_layouts(key, version, response_to is not None)
     if not others:

@@ -26,7 +26,7 @@ from kafkascope.capture.frames.scan_program import (
 from kafkascope.columnar.compiling.jit import jit
 from kafkascope.schema.catalog import apis, message
 
-# (name, version); the name is None for a message that the catalog does not know, whose bodies are empty here.
+# (name, version); the name is None for a message that the catalog doesn't know, whose bodies are empty here.
 Kind = tuple[str | None, int]
 
 
@@ -121,7 +121,7 @@ def add_body(bodies: Any, at: Number, rows: Any, row: Number, exchange: Number, 
 
 @jit
 def sort_bodies(bodies: Any, order: Any, kept: Any, starts: Any, ends: Any) -> Number:
-    """Fills `kept`, `starts` and `ends` in the given order; the number of codes."""
+    """Fills `kept`, `starts` and `ends` in the given order; returns the number of codes."""
     count = np.int64(0)
     ends[0] = 0
     for i in range(len(order)):

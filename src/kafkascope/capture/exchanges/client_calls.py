@@ -1,4 +1,4 @@
-"""Makes exchanges of the calls that our own client made, in the same batches as a capture of them gives.
+"""Turns the calls of our own client into exchanges, in the same batches as from a capture of them.
 
 A call has its frames and times, so nothing has to be paired; a request without a response is `unanswered`."""
 
@@ -29,18 +29,18 @@ from kafkascope.capture.frames.headers import (
 )
 from kafkascope.capture.frames.scan_program import ScanPrograms
 
-# Every frame has its length in front on the wire.
+# On the wire, every frame has its length in front.
 PREFIX_BYTES = 4
-# Connections that are remembered after their end. One that comes back after this many others counts from 0 again.
+# Connections that are remembered after their end. One that returns after this many others counts from 0 again.
 MOST_CONNECTIONS = 10_000
 
-# A connection: our end, the broker's, and when it was made.
+# A connection: our end, the broker's, and when it was opened.
 ConnectionKey = tuple[str, str, int]
 
 
 @dataclass(frozen=True, slots=True)
 class ClientCall:
-    """One call. Frames are without their length; `opened_ns` distinguishes connections of the same ports."""
+    """One call. Frames are without their length; `opened_ns` distinguishes connections that reuse ports."""
 
     client_address: str
     broker_address: str
@@ -53,7 +53,7 @@ class ClientCall:
 
 @dataclass(slots=True)
 class CallConnection:
-    """A connection that calls went over. `ended` is set by `CallReader.connections`."""
+    """A connection that carried calls. `ended` is set by `CallReader.connections`."""
 
     ends: Ends
     first_ns: int
@@ -69,15 +69,15 @@ class CallConnection:
 
 @dataclass(slots=True)
 class CallReader:
-    """Connections go on from one batch to the next: the id of an exchange comes from its connection and the number of
-    bytes sent on it before, wherever the batches are cut."""
+    """Connections continue from one batch to the next: the id of an exchange depends on its connection and the number
+    of bytes sent on it before, wherever the batches are cut."""
 
     calls: int = 0  # so far; a call's number is used as its packet
     _connections: dict[ConnectionKey, CallConnection] = field(default_factory=dict)  # in the order of their last use
     _programs: ScanPrograms = field(default_factory=ScanPrograms)
 
     def batch(self, calls: Iterable[ClientCall], uri: str) -> tuple[ExchangeBatch, list[CallConnection]]:
-        """The exchanges, and the connections that they went over."""
+        """The exchanges, and the connections that carried them."""
         parts: list[bytes] = []
         table: list[tuple[int, int, int, int, int]] = []
         request: list[int] = []
@@ -120,7 +120,8 @@ class CallReader:
     def connections(
         self, still_open: Collection[ConnectionKey] | None
     ) -> tuple[list[CallConnection], list[CallConnection]]:
-        """(connections that have ended since the last call, those that may go on). None means that any may go on."""
+        """(connections that have ended since the last call, those that may continue). None means that any may
+        continue."""
         ended: list[CallConnection] = []
         lasting: list[CallConnection] = []
         for key, connection in self._connections.items():

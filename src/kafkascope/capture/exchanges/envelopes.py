@@ -24,8 +24,8 @@ from kafkascope.columnar.compiling.jit import jit
 
 @dataclass(slots=True)
 class InnerExchanges:
-    """The exchanges inside of the exchanges `outer`, one each. `request` and `response` are indexes into `rows`, the
-    latter -1 if the outer response holds none. The bytes are those of the outer frames."""
+    """The exchanges inside the exchanges `outer`, one each. `request` and `response` are indexes into `rows`, the
+    latter -1 if the outer response contains none. The bytes are those of the outer frames."""
 
     outer: npt.NDArray[np.int64]
     rows: FrameRows

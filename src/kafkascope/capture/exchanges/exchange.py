@@ -62,7 +62,7 @@ class Exchange:
 
     @property
     def request(self) -> Decoded | None:
-        """None without a request, or if the catalog does not know it; `DecodeError` if it cannot be decoded."""
+        """None without a request, or if the catalog doesn't know it; raises `DecodeError` if it can't be decoded."""
         frame = self.decode_request()
         return frame.body if frame else None
 
@@ -73,7 +73,7 @@ class Exchange:
         return frame.body if frame else None
 
     def decode_request(self, *, spans: bool = False) -> DecodedFrame | None:
-        """With its header, and a length in front; None for a SASL token, which has no header."""
+        """With its header and length prefix; None for a SASL token, which has no header."""
         if self.request_frame is None or self.api_key is None:
             return None
         return read_frame(self.request_frame, None, spans=spans)
@@ -92,10 +92,13 @@ class Exchange:
 
     @property
     def problem(self) -> str | None:
-        """Why it is `undecoded`: message, field and offset. None if the catalog does not know the API or version."""
+        """Why it is `undecoded`: message, field and offset. None if the catalog doesn't know the API or version."""
         longest = max(self.request_bytes or 0, self.response_bytes or 0) - 4
         if self.status == "undecoded" and longest > MAX_CAREFUL_FRAME_BYTES:
-            return f"a frame of {longest} bytes, {MAX_CAREFUL_FRAME_BYTES} are read if Kafka writes it differently"
+            return (
+                f"a frame of {longest} bytes that Kafka would write differently; "
+                f"{MAX_CAREFUL_FRAME_BYTES} is the limit for these"
+            )
         for name, frame, size in (
             ("request", self.request_frame, self.request_bytes),
             ("response", self.response_frame, self.response_bytes),
@@ -167,5 +170,5 @@ def values_of(column: pa.Array) -> list[Any]:
     """The values as Python objects, times in UTC."""
     if column.type != TIME:
         return list(column.to_pylist())
-    # pyarrow would look up the time zone for each value.
+    # For each value, pyarrow would look up the time zone.
     return [None if us is None else _EPOCH + timedelta(microseconds=us) for us in column.view(pa.int64()).to_pylist()]

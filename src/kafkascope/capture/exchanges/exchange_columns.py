@@ -1,4 +1,4 @@
-"""Builds the columns of the table `exchanges` from a batch. Times are UTC microseconds; what is unknown is null."""
+"""Builds the columns of the table `exchanges` from a batch. Times are UTC microseconds; unknown values are null."""
 
 from collections.abc import Iterable, Sequence
 from functools import cache
@@ -54,8 +54,8 @@ SCHEMA = pa.schema(
 LONG_POLLS = ("Fetch", "ShareFetch", "JoinGroup", "SyncGroup")
 # A SASL token after SaslHandshake v0 has no header and no API (KIP-43).
 TOKEN_API = "SaslToken"  # noqa: S105
-# A line of a request log may tell how long an exchange took and not when. FIRST_NS of its rows is then before this, and
-# counts from an unknown moment; their LAST_NS is good for the order alone.
+# A line of a request log may have the duration of an exchange without its time. FIRST_NS of its rows is then before
+# this, and counts from an unknown moment; their LAST_NS serves only for ordering.
 KNOWN_FROM_NS = -9_000_000_000 * 1_000_000_000
 PREFIX_BYTES = 4  # the frame's own length is sent too
 
@@ -121,8 +121,8 @@ def _times(batch: ExchangeBatch, own: Int64s, asked: Mask, answered: Mask) -> di
     request_ns = np.where(timed, batch.rows[own, Frame.LAST_NS], first_ns)
     response_ns = batch.rows[batch.response, Frame.FIRST_NS]
     request_us, response_us = request_ns // 1000, response_ns // 1000
-    # A response that was recorded before its request has no latency. Otherwise it is between the times as they are
-    # written, in whole microseconds.
+    # A response that was recorded before its request has no latency. In all other cases it is the difference of the
+    # times as they are written, in whole microseconds.
     ordered = asked & answered & (response_ns >= request_ns)
     return {
         "request_at": (request_us, asked & timed),
@@ -132,13 +132,13 @@ def _times(batch: ExchangeBatch, own: Int64s, asked: Mask, answered: Mask) -> di
 
 
 def _sent_bytes(batch: ExchangeBatch, at: Int64s) -> Int64s:
-    """Of frames as they were sent, whether all of them was recorded or not."""
+    """Sizes of frames as they were sent, whether they were recorded whole or not."""
     sent: Int64s = batch.rows[at, Frame.SIZE] + batch.rows[at, Frame.MISSING] + PREFIX_BYTES
     return sent
 
 
 class _Texts(NamedTuple):
-    """Texts that rows refer to by number, side by side; the size of null is -1."""
+    """Texts that rows refer to by number, concatenated; the size of null is -1."""
 
     content: Content
     places: Int64s
@@ -157,7 +157,7 @@ class _Texts(NamedTuple):
 
 
 class _Ends(NamedTuple):
-    """The connections of a batch, each once, and which of them each exchange is of."""
+    """The connections of a batch, each once, and the one that each exchange belongs to."""
 
     known: list[Ends]
     which: Int64s
@@ -181,7 +181,7 @@ class _Ends(NamedTuple):
 
 
 def _api_numbers(key: Int64s, framed: Mask, token: Mask) -> Int64s:
-    """Of `_api_names`: those the catalog does not know, and of responses alone, are null."""
+    """Indexes into `_api_names`: unknown APIs, and responses without a request, are null."""
     null = len(_api_names()) - 1
     numbers = np.where(framed & (key >= 0) & (key < null - 1), key, null)
     return np.where(token, null - 1, numbers)
@@ -189,7 +189,7 @@ def _api_numbers(key: Int64s, framed: Mask, token: Mask) -> Int64s:
 
 @cache
 def _api_names() -> list[str | None]:
-    """By key, then that of raw tokens, then null."""
+    """By key, then the name for raw tokens, then null."""
     known = apis()
     return [*(known.get(key) for key in range(max(known) + 1)), TOKEN_API, None]
 
@@ -210,7 +210,7 @@ def _status_texts() -> _Texts:
 
 
 def _errors(error: Int64s, failed: Mask) -> pa.StringArray:
-    """Of no error there is no name."""
+    """The names of errors; null without an error."""
     failed = failed & (error != 0)
     codes, numbers = np.unique(error[failed], return_inverse=True)
     every = np.zeros(len(error), np.int64)
@@ -243,7 +243,7 @@ def _named(batch: ExchangeBatch, fact: Fact) -> pa.StringArray:
 
 
 def _sent_text(content: Content, places: Int64s, sizes: Int64s) -> pa.StringArray:
-    """Clients send what they like: what isn't UTF-8 is shown with replacement characters."""
+    """Clients may send any bytes: what isn't UTF-8 is shown with replacement characters."""
     column = _text(content, places, sizes)
     if np.frombuffer(column.buffers()[2], np.uint8).max(initial=0) < 0x80:
         return column
@@ -260,7 +260,7 @@ def _text(content: Content, places: Int64s, sizes: Int64s) -> pa.StringArray:
     kept = np.maximum(sizes, 0)
     ends = np.zeros(len(sizes) + 1, np.int32)
     np.cumsum(kept, out=ends[1:])
-    # What is null may have any place.
+    # A null may have any place.
     text = content.gathered(np.where(kept > 0, places, 0), kept)
     buffers = [_valid(sizes >= 0), pa.py_buffer(ends), pa.py_buffer(text)]
     return pa.Array.from_buffers(pa.string(), len(sizes), buffers)
@@ -272,13 +272,13 @@ def _starts(sizes: Int64s) -> Int64s:
 
 
 def _numbers(values: Int64s, kind: pa.DataType, valid: Mask | None) -> pa.Array:
-    """What is null is 0 in memory."""
+    """Nulls are 0 in memory."""
     narrow = (values if valid is None else np.where(valid, values, 0)).astype(f"i{kind.bit_width // 8}")
     return pa.Array.from_buffers(kind, len(values), [None if valid is None else _valid(valid), pa.py_buffer(narrow)])
 
 
 def _valid(valid: Mask) -> pa.Buffer | None:
-    """None where nothing is null."""
+    """None if nothing is null."""
     return None if valid.all() else _bits(valid)
 
 

@@ -87,7 +87,7 @@ class ExchangeBatch:
     facts: Facts
     ends: list[Ends]
     recordings: Recordings
-    sized: bool  # whether the recording has the sizes of frames
+    sized: bool  # if the recording has the sizes of frames
     content: Content
     record_sizes: Sequence[Sequence[int | None]] = ()  # by row, if the recording has them instead of record data
 
@@ -149,7 +149,7 @@ def _order_of(
 @jit
 def _sort(rows: Any, request: Any, response: Any, exchange: Any, order: Any) -> bool:
     """Insertion sort, because frames are nearly in the order of time: exchanges are taken in the order of their rows,
-    and each moves up to its place. False if that takes too many moves. `exchange` has room for one per row."""
+    and each moves up to its place. Returns False if that takes too many moves. `exchange` has room for one per row."""
     exchange[:] = -1
     for index in range(len(request)):
         exchange[request[index] if request[index] >= 0 else response[index]] = index
@@ -183,7 +183,8 @@ def _sort(rows: Any, request: Any, response: Any, exchange: Any, order: Any) -> 
 
 @cache
 def flexible_from_responses() -> npt.NDArray[np.int64]:
-    """API key to the first version with response header v1: that of the flexible requests, but ApiVersions has none."""
+    """API key to the first version with response header v1: that of the flexible requests, except that ApiVersions has
+    none."""
     first = flexible_from().copy()
     first[API_VERSIONS] = NEVER
     return first
@@ -207,7 +208,7 @@ class Pairer:
         return self._pair(frames, finish=False)
 
     def finish(self, frames: Frames | None = None) -> ExchangeBatch:
-        """Takes the last frames, if they were not fed."""
+        """Takes the last frames, if they weren't fed."""
         return self._pair(frames, finish=True)
 
     def forget(self, connections: Sequence[Connection]) -> list[Ends]:

@@ -262,7 +262,7 @@ def _scan_all(
             state[index] = UNREADABLE
             states |= UNREADABLE
             if key == API_VERSIONS and response[index] >= 0:
-                # A client of a later Kafka: the broker doesn't know the version either, and responds so in version 0.
+                # A client of a later Kafka: the broker doesn't know the version either, and reports that in version 0.
                 data, start = place(waited, body, rows[response[index], Frame.FRAME_AT])
                 end = start + rows[response[index], Frame.SIZE]
                 if end - start >= 6 and read_i16(data, start + 4) == UNSUPPORTED_VERSION:

@@ -1,4 +1,4 @@
-"""Derives ids that do not depend on how a recording was cut: `connection_id` from a connection's ends and start,
+"""Derives ids that don't depend on how a recording was cut: `connection_id` from a connection's ends and start,
 `exchange_id` from that and a place in the stream. The same bytes get the same ids in any run, on any machine."""
 
 from functools import lru_cache
@@ -23,7 +23,7 @@ _IPV4 = bytes.fromhex("00000000000000000000ffff")
 
 
 def connection_hash(connection: Connection) -> int:
-    """Hashes both ends, and the initial sequence numbers or, if the start was not recorded, the first time seen."""
+    """Hashes both ends, and the initial sequence numbers or, if the start wasn't recorded, the first time seen."""
     address_a, port_a, address_b, port_b = connection.ends
     if len(address_a) != 16 or len(address_b) != 16:
         address_a, address_b = address_a.rjust(16, b"\0"), address_b.rjust(16, b"\0")

@@ -22,30 +22,30 @@ from kafkascope.columnar.decode import ERROR, decode_columns
 from kafkascope.columnar.program import compile_program
 from kafkascope.limits import MAX_BODY_BYTES, MAX_CAREFUL_FRAME_BYTES
 
-# The kernel wants many frames at once; memory wants them not to pile up.
+# The kernel works best on many frames at once; memory limits how many may wait.
 ENOUGH_ROWS = 5_000
 ENOUGH_BYTES = 8 << 20
 _MOST_BYTES = 16 << 20
-# Keys that wait share memory with others; what they hold of these is no more than this.
+# Keys that wait share memory with others; they keep at most this much of it alive.
 MOST_SHARED_BYTES = 8 << 20
 
 _KEY = "exchange_id"
 VERSION_COLUMN = "api_version"
-# Message, version, and whether the recording tells the sizes of record data and no more of it.
+# Message, version, and whether the recording has only the sizes of record data.
 _Key = tuple[str, int, bool]
 
 
 @dataclass(frozen=True, slots=True)
 class MessageTable:
-    """`table` has the keys that were asked for, `exchange_id` if none were, `api_version`, then the columns of the
-    message's own table, `_error` among them."""
+    """`table` has the requested keys, by default `exchange_id` and `api_version`, then the columns of the message's own
+    table, `_error` among them."""
 
     name: str
     table: pa.Table
 
 
 class Messages:
-    """`keys` are columns of `exchanges` that every body is to carry; `contents` asks for the records too."""
+    """`keys` are columns of `exchanges` that every body repeats; `contents` includes the records."""
 
     def __init__(self, keys: Sequence[str] = (_KEY,), *, contents: bool = False) -> None:
         self._keys = list(keys)
@@ -55,11 +55,11 @@ class Messages:
         self._shared_bytes = 0
 
     def add(self, batch: ExchangeBatch, exchanges: pa.RecordBatch | None = None) -> Iterator[MessageTable]:
-        """Tables of the messages of which enough bodies wait. `exchanges` are the batch's columns, where the caller has
-        them already."""
+        """Tables of the messages that have enough waiting bodies. `exchanges` are the batch's columns, if the caller
+        has them already."""
         keys = (to_arrow(batch) if exchanges is None else exchanges).select(self._keys)
         for block in (copied(keys, places_of(batch), batch.record_sizes), *_careful_inner(keys, batch)):
-            # What waits isn't copied to the end of a long body, nor the body to what waits.
+            # Waiting bodies aren't copied to the end of a long body, nor is that copied to them.
             for key in self._long(block):
                 if key in self._groups:
                     yield self._give(key)
@@ -112,7 +112,7 @@ class Messages:
         ]
 
     def _put(self, block: Block) -> None:
-        """To what there is of each message and version."""
+        """Adds the bodies to those of their messages and versions."""
         self._shared_bytes += block.keys.nbytes
         for index, (name, version) in enumerate(block.kinds):
             if name is not None:
@@ -125,7 +125,7 @@ class Messages:
 
 
 def _careful_inner(keys: pa.RecordBatch, batch: ExchangeBatch) -> Iterator[Block]:
-    """What is in the Envelopes that the kernel left."""
+    """The contents of the Envelopes that the kernel couldn't read."""
     enveloped = batch.rows[batch.request, Frame.API_KEY] == ENVELOPE
     if not enveloped.any():
         return
@@ -145,7 +145,7 @@ def _careful_inner(keys: pa.RecordBatch, batch: ExchangeBatch) -> Iterator[Block
 
 
 def _long_bodies(name: str, version: int, bodies: pa.Array) -> pa.Array | None:
-    """Which of them are too long for columns, not counting records, which stay bytes; None where none is."""
+    """Marks those too long for columns, not counting records, which stay bytes; None if there are none."""
     long = np.asarray(pc.greater(pc.binary_length(bodies), MAX_BODY_BYTES))
     if compile_program(name, version, None).has_records:
         for index in np.flatnonzero(long).tolist():

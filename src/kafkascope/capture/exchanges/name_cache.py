@@ -1,5 +1,5 @@
 """Learns the names of topic ids and the topics of fetch sessions from responses. An exchange only uses what came before
-it, so nothing that is learnt changes an earlier one."""
+it, so new knowledge never changes an earlier one."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -83,8 +83,8 @@ def _remembered() -> BoundedDict[Any, Any]:
 
 @dataclass(slots=True)
 class NameCache:
-    """Holds at most MAX_LEARNT_BYTES of each kind. What is evicted is as if the recording had begun after it: a topic
-    id stays an id, and a fetch has only the topics that it names itself."""
+    """Holds at most MAX_LEARNT_BYTES of each kind. After an eviction it's as if the recording began there: a topic id
+    stays an id, and a fetch has only the topics that it names itself."""
 
     topics: BoundedDict[bytes, str] = field(default_factory=_remembered)
     sessions: BoundedDict[tuple[object, ...], Session] = field(default_factory=_remembered)
@@ -145,8 +145,8 @@ class NameCache:
     def _follow_sessions(
         self, batch: ExchangeBatch, names_by_kind: list[dict[int, dict[str, None]]]
     ) -> dict[int, tuple[str, ...]]:
-        """KIP-227: a fetch within a session only names what changed; its partitions are those of the session. Exchange
-        to the topics of its session: one tuple for all exchanges until the session changes."""
+        """KIP-227: a fetch within a session only names what changed; its partitions are those of the session. Maps an
+        exchange to the topics of its session: one tuple for all exchanges until the session changes."""
         keys = batch.rows[batch.request, Frame.API_KEY]
         fetches = (batch.request >= 0) & np.isin(keys, (FETCH, SHARE_FETCH, SHARE_ACKNOWLEDGE))
         fetches &= batch.facts.seen[:, Fact.SESSION_EPOCH] > 0
@@ -195,7 +195,7 @@ class NameCache:
         named = {self._topic_of(topic): None for topic in read.value["topics"]}
         held.add(named)
         for gone in read.value.get("forgottenTopicsData") or ():
-            # Other partitions of the topic may stay: the topic is forgotten only if the request does not name it.
+            # Other partitions of the topic may stay: the topic is forgotten only if the request doesn't name it.
             if (name := self._topic_of(gone)) not in named:
                 held.forget(name)
 

@@ -5,7 +5,7 @@ A broker responds in the order of the requests (protocol note 9), so a response 
 earlier ones will never get one, or that the recording lost it. A response that fits no request is kept for a while: the
 recording may have it before its request (protocol note 10).
 
-Partners are found by a hash, and nothing walks over what waits: the work depends on the number of rows alone.
+Partners are found by a hash, and nothing walks over waiting rows: the work depends only on the number of rows.
 
 Some clients give all requests one correlation id, and order alone pairs them. After a loss it can't: a response that
 may belong to several requests then belongs to none.
@@ -66,8 +66,8 @@ class RowLink(IntEnum):
     NEXT_LEADER = 5
 
 
-# A random odd number: whoever chooses correlation ids cannot choose which of them share a slot (multiply-shift hashing,
-# Dietzfelbinger and others, 1997).
+# A random odd number: a sender who chooses correlation ids can't choose which of them share a slot (multiply-shift
+# hashing, Dietzfelbinger and others, 1997).
 _FACTOR = np.uint64(int.from_bytes(os.urandom(8)) | 1)
 _NONE = np.empty(0, dtype=np.int64)
 
@@ -85,7 +85,7 @@ class Pairs:
 
 def pair(rows: FrameRows, waiting: int, connections: int, *, most_bytes: int, finish: bool) -> Pairs:
     """The first `waiting` rows are those that were left before. With `finish` nothing is left. Without it rows are
-    left, but for those that have waited too long, and for the oldest while all hold more than `most_bytes`, at
+    left, except those that have waited too long, and the oldest while all together hold more than `most_bytes`, at
     `ROW_COST` each."""
     count = len(rows)
     request, response = np.empty((2, count), dtype=np.int64)
@@ -120,7 +120,7 @@ def slot_of(key: Number, factor: Number, shift: Number) -> Number:
 
 @jit
 def leader_of(rows: Any, links: Any, at: Number, key: Number) -> Number:
-    """The leader of the rows with this key, searched from the first leader of its slot on; -1 for none."""
+    """The leader of the rows with this key, searched from the first leader of its slot on; -1 if there is none."""
     while at >= 0 and key_of(rows[at]) != key:
         at = np.int64(links[RowLink.NEXT_LEADER, at])
     return at
@@ -128,7 +128,7 @@ def leader_of(rows: Any, links: Any, at: Number, key: Number) -> Number:
 
 @jit
 def first_with(rows: Any, used: Any, links: Any, bucket: Any, key: Number, factor: Number, shift: Number) -> Number:
-    """The first row that waits with this key, -1 for none. Rows with one key leave in their order, so used ones are
+    """The first waiting row with this key, -1 if there is none. Rows with one key leave in order, so used ones are
     skipped once and for all."""
     leader = leader_of(rows, links, np.int64(bucket[slot_of(key, factor, shift)]), key)
     if leader < 0:
@@ -203,7 +203,7 @@ def loss_marks(rows: Any, lost_at: Any, at: Number) -> Number:
 def add_unpaired(
     rows: Any, lost_at: Any, request: Any, response: Any, status: Any, used: Any, number: Number, at: Number
 ) -> Number:
-    """Makes a row without its partner pair `number`; whether its response was lost."""
+    """Turns a row without its partner into pair `number`; returns whether its response was lost."""
     used[at] = 1
     if rows[at, Frame.RESPONSE]:
         response[number] = at
@@ -240,8 +240,8 @@ def _pair(
             continue
         if kind == FrameKind.ENDED:
             used[index] = 1
-            # No more responses come; or no more requests, and early responses stay without one. The other side may go
-            # on: a stream that lacks a packet is held back, and comes out after the end of its responses.
+            # No more responses come; or no more requests, and early responses stay without one. The other side may
+            # continue: a stream that lacks a packet is held back, and is delivered after the end of its responses.
             at = ends[0, 1 - side, connection]
             while at >= 0:
                 lost += add_unpaired(rows, lost_at, request, response, status, used, count, at)
@@ -265,7 +265,7 @@ def _pair(
         if side == 0:
             at = ends[0, 1, connection]
             while at >= 0 and row[Frame.LAST_NS] - rows[at, Frame.FIRST_NS] > EARLIEST_NS:
-                # The request of such an old response was not recorded.
+                # The request of such an old response wasn't recorded.
                 add_unpaired(rows, lost_at, request, response, status, used, count, at)
                 count += 1
                 dequeue(rows, links, ends, at)
@@ -287,7 +287,7 @@ def _pair(
         mark = loss_marks(rows, lost_at, partner)
         several = links[RowLink.NEXT_ALIKE, partner] >= 0
         if side == 0 and mark and several:
-            # Responses that are alike, and one of them may belong to a lost request: none of them is paired.
+            # Equal responses, one of which may belong to a lost request: none of them is paired.
             at = partner
             while at >= 0:
                 add_unpaired(rows, lost_at, request, response, status, used, count, at)

@@ -1,4 +1,4 @@
-"""Fills in the record sizes that a request log has in place of record data. Nothing else is known of the records: no
+"""Fills in the record sizes that a request log has in place of record data. Nothing else is known about the records: no
 batch, no offset."""
 
 from collections.abc import Sequence
@@ -51,7 +51,7 @@ def drop_sizes(value: Any) -> None:
 
 def with_sizes(name: str, table: pa.Table, sizes: Sequence[Sizes]) -> pa.Table:
     """`sizes` are those of each row; record data without a size is null. Brokers log no sizes of the records in
-    ShareFetch responses. If a row has another number of record fields, the table stays unchanged."""
+    ShareFetch responses. If a row has a different number of record fields, the table stays unchanged."""
     path, flat = _path(name), [size for some in sizes for size in some]
     if not path:
         return table

@@ -1,4 +1,4 @@
-"""Hides what a decoded frame must not show: credentials always, record data unless asked for."""
+"""Hides what a decoded frame must not show: credentials always, record data unless requested."""
 
 import re
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ _SECRET, _RECORDS = "secret", "records"
 
 
 def hidden_annotations(frame: "DecodedFrame", rows: list[Annotation], *, records: bool) -> Iterator[Annotation]:
-    """The same rows, but a hidden one has no bytes and only says how many they are."""
+    """The same rows, but a hidden one shows the number of its bytes instead of the bytes."""
     hidden = hidden_fields(frame.body.name, frame.body.version) if frame.body is not None else {}
     for row in rows:
         path = _INDEX.sub("", row.path)
@@ -36,7 +36,7 @@ def hidden_annotations(frame: "DecodedFrame", rows: list[Annotation], *, records
 
 @lru_cache(maxsize=64)
 def hidden_fields(name: str, version: int) -> dict[str, str]:
-    """Path without indexes to `_SECRET`, or to `_RECORDS` if the content may be asked for."""
+    """Path without indexes to `_SECRET`, or to `_RECORDS` if the content may be requested."""
     from kafkascope.columnar.secrets import Care, care_of
 
     hidden: dict[str, str] = {}

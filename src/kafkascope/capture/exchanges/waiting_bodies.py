@@ -1,6 +1,6 @@
 """Collects bodies until they are decoded: those of a batch, and those of each message and version so far.
 
-Each message has memory of its own, so that a rare one that waits for long holds no memory of others."""
+Each message has memory of its own, so that a rare one that waits for long keeps no memory of others alive."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,11 +15,11 @@ from kafkascope.capture.base.arrow_arrays import numbers
 from kafkascope.capture.exchanges.body_places import BodyPlaces, Kind
 from kafkascope.capture.exchanges.record_sizes import Sizes
 
-# Where bodies or their keys are more than this, each message is worth memory of its own.
+# If bodies or their keys are larger than this, each message gets memory of its own.
 SHARED_BYTES, SHARED_KEY_BYTES = 1 << 20, 512 << 10
 # A body of this size becomes a table of its own.
 LONG_BYTES = 8 << 20
-# Bytes of other keys that a table may hold: copying takes longer than reading a few rows.
+# Bytes of other keys that a table may keep alive: copying takes longer than reading a few rows.
 MOST_OTHER_KEY_BYTES = 32 << 10
 
 Ints = npt.NDArray[np.int64]

@@ -29,8 +29,8 @@ class WindowTooLarge(Exception):
 
 
 class ByteReader:
-    """Returns exactly as many bytes as asked for, from reads of any size. Buffered bytes aren't copied per call: a
-    million frames of nine bytes cost a million times what one frame does."""
+    """Returns exactly the requested number of bytes, from reads of any size. Buffered bytes aren't copied per call, so
+    that a million frames of nine bytes cost a million times what one does."""
 
     def __init__(self, read: Callable[[int], bytes]) -> None:
         self._read = read
@@ -75,8 +75,8 @@ def first_magic(reader: ByteReader) -> bytes:
 
 
 def repaired_frames(reader: ByteReader, on_end: Callable[[str], None]) -> Iterator[bytes]:
-    """The frames, one after the other. What isn't a frame passes unchanged, for the decoder to refuse. `on_end` is
-    called with the reason when the data ends too early."""
+    """The frames, one after another. What isn't a frame passes unchanged, for the decoder to refuse. `on_end` is called
+    with the reason when the data ends too early."""
     open_end = b""
     try:
         while not reader.at_end():
@@ -104,7 +104,7 @@ def repaired_frames(reader: ByteReader, on_end: Callable[[str], None]) -> Iterat
         if open_end:
             yield open_end
     except WindowTooLarge as error:
-        on_end(f"needs a window of {error} bytes, {MAX_WINDOW_BYTES} are allowed; pack it again")
+        on_end(f"needs a window of {error} bytes, more than the {MAX_WINDOW_BYTES} allowed; compress it again")
 
 
 def _skip(reader: ByteReader) -> None:
@@ -114,7 +114,7 @@ def _skip(reader: ByteReader) -> None:
 
 
 def _zstd_header(reader: ByteReader) -> tuple[bytes, bool]:
-    """(header of the frame that is passed on, whether a checksum follows the last block). `WindowTooLarge` if
+    """(header of the frame that is passed on, whether a checksum follows the last block). Raises `WindowTooLarge` if
     decompressing it takes too much memory (RFC 8878, 3.1.1.1.2)."""
     descriptor = reader.take(1)[0]
     single = descriptor & 0x20

@@ -1,5 +1,5 @@
-"""Decompresses gzip, zstd, xz and lz4 files, recognised by their first bytes, as a stream in flat memory. A file that
-is cut or broken ends early, after everything that could be decompressed, and `problem` says why."""
+"""Decompresses gzip, zstd, xz and lz4 files, recognized by their first bytes, as a stream in flat memory. A file that
+is cut or broken ends early, after everything that could be decompressed, and `problem` has the reason."""
 
 import gzip
 import io
@@ -14,10 +14,10 @@ from kafkascope.capture.files.blockwise import LZ4_MAGIC, ByteReader, TruncatedD
 from kafkascope.capture.formats import COMPRESSION_START_BYTES, compression_starting
 from kafkascope.limits import MAX_WINDOW_BYTES
 
-# Arrow's decoders return nothing of the read in which they fail, so a broken block costs up to this many bytes.
+# Arrow's decoders return nothing of a read that fails, so a broken block costs up to this many bytes.
 _STEP = 65_536
 _LARGE_STEP = 1 << 20
-# Beside the dictionary liblzma takes 64 KiB and a little more.
+# Besides the dictionary, liblzma takes slightly more than 64 KiB.
 _TOO_WIDE_FOR_XZ = "Memory usage limit exceeded"
 _XZ_MEMORY = MAX_WINDOW_BYTES + (1 << 20)
 
@@ -117,7 +117,7 @@ class Decompressor:
             count = 0
         except (OSError, zlib.error, lzma.LZMAError, pa.ArrowException) as error:
             reason = " ".join(str(error).split())
-            wide = f"needs a dictionary of more than {MAX_WINDOW_BYTES} bytes; pack it again"
+            wide = f"needs a dictionary of more than {MAX_WINDOW_BYTES} bytes; compress it again"
             self._status.note(wide if reason == _TOO_WIDE_FOR_XZ else f"is broken ({reason})")
             count = 0
         if count == 0:

@@ -30,7 +30,7 @@ def _first_ns(path: Input) -> int | None:
     if not isinstance(path, str | os.PathLike) or os.fspath(path) == "-":
         return None
     try:
-        # A pipe gives its bytes once.
+        # A pipe's bytes can be read only once.
         if not stat.S_ISREG(os.stat(path).st_mode):
             return None
         for packets in read_packets(path, chunk_bytes=_LOOKED_BYTES):

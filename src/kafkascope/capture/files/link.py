@@ -7,7 +7,7 @@ import numpy as np
 from kafkascope.capture.base.numbers import Number, Numbers, big16, big32
 from kafkascope.columnar.compiling.jit import jit
 
-# What `network_layer` and `by_ether_type` return: an IP version, or one of these.
+# `network_layer` and `by_ether_type` return an IP version, or one of these.
 OTHER, CUT, UNKNOWN_LINK, PPPOE, ERSPAN, MACSEC, GTP_U, VXLAN_GPE = 0, -1, -2, -3, -4, -5, -6, -7
 
 NULL, ETHERNET, RAW_BSD, RAW_OPENBSD, RAW, LOOP, LINUX_SLL, IPV4, IPV6, LINUX_SLL2 = (
@@ -22,7 +22,7 @@ NULL, ETHERNET, RAW_BSD, RAW_OPENBSD, RAW, LOOP, LINUX_SLL, IPV4, IPV6, LINUX_SL
     229,
     276,
 )
-_TAGS = (0x8100, 0x88A8, 0x9100, 0x9200)  # VLAN, QinQ, and what QinQ was before it was a standard
+_TAGS = (0x8100, 0x88A8, 0x9100, 0x9200)  # VLAN, QinQ, and QinQ before it was a standard
 ETHER_IPV4, ETHER_IPV6 = 0x0800, 0x86DD
 _ETHER_MPLS, _ETHER_PPPOE, _ETHER_MACSEC = (0x8847, 0x8848), 0x8864, 0x88E5
 _PPP_IPV4, _PPP_IPV6, _PPP_MPLS = 0x21, 0x57, (0x0281, 0x0283)
@@ -94,8 +94,8 @@ def by_ether_type(data: Any, at: Number, end: Number, kind: Number) -> Numbers:
 
 @jit
 def _without_tags(data: Any, at: Number, end: Number, kind: Number) -> Numbers:
-    """(after the type, type), the type CUT where the packet ends before it. Any number of VLAN tags may follow, and LLC
-    with SNAP where it is a length."""
+    """(after the type, type), the type CUT if the packet ends before it. Any number of VLAN tags may follow, and LLC
+    with SNAP if it is a length."""
     while kind in _TAGS:
         if end - at < 4:
             return at, CUT
@@ -158,7 +158,7 @@ def _pseudowire(data: Any, at: Number, end: Number) -> Numbers:
 
 @jit
 def _pppoe(data: Any, at: Number, end: Number, kind: Number) -> Numbers:
-    """PPPoE; or the code of a protocol that may hold IP and isn't read. All others hold none, as ARP."""
+    """PPPoE; or the code of a protocol that may contain IP and isn't read. All others contain none, such as ARP."""
     if kind == _ETHER_MACSEC:
         return at, MACSEC
     if kind != _ETHER_PPPOE:
@@ -168,7 +168,7 @@ def _pppoe(data: Any, at: Number, end: Number, kind: Number) -> Numbers:
     if data[at] != 0x11 or data[at + 1] != 0:
         return at, OTHER  # RFC 2516: version and type are 1, and a session has code 0
     at += 6
-    # The first byte of a protocol is even, and left out where it is 0 and both ends agree (RFC 1661).
+    # The first byte of a protocol is even, and is omitted if it is 0 and both ends agree (RFC 1661).
     short = data[at] & 1 != 0
     protocol = np.int64(data[at]) if short else big16(data, at)
     at += 1 if short else 2

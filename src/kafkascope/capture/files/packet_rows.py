@@ -7,7 +7,7 @@ import numpy as np
 from kafkascope.capture.base.flow import Bytes, Int32s, Int64s, Packets
 from kafkascope.capture.base.problems import Problems
 
-# No packet takes less of a file: the header of a pcap record, a simple packet block of pcapng.
+# No packet takes less of a file: the header of a pcap record, or a simple packet block of pcapng.
 SMALLEST_RECORD = 16
 
 
@@ -23,7 +23,7 @@ class PacketRows:
     problems: Problems = field(default_factory=Problems)
 
     def make_room(self, size: int) -> None:
-        """For every packet that `size` bytes can hold. Only the memory that is used is touched."""
+        """Makes room for every packet that `size` bytes can contain. Only the memory that is used is touched."""
         room = size // SMALLEST_RECORD + 1
         if len(self.start) < room:
             self.start = np.empty(room, np.int64)
@@ -33,7 +33,7 @@ class PacketRows:
             self.link = np.empty(room, np.int32)
 
     def take(self, data: Bytes, base: int) -> Packets | None:
-        """None without packets and problems."""
+        """None if there are neither packets nor problems."""
         problems = self.problems.take()
         if not self.count and not problems:
             return None

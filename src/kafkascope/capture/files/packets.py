@@ -1,5 +1,5 @@
 """Reads pcap and pcapng files, plain or compressed, as batches of whole packets. Only a file that isn't a recording at
-all is an `InputError`; anything else that is wrong with it is a `Problem` beside the packets that could be read."""
+all is an `InputError`; anything else that is wrong with it is a `Problem` next to the packets that could be read."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -21,7 +21,7 @@ from kafkascope.capture.formats import (
 )
 from kafkascope.errors import InputError
 
-# Thousands of packets per batch: every batch costs some milliseconds, whatever is in it.
+# Thousands of packets per batch: every batch costs some milliseconds, whatever its size.
 CHUNK_BYTES = 8 << 20
 # The first batches are smaller, so that the first exchanges come at once; each is this many times the one before.
 FIRST_BATCH_BYTES = 1 << 20
@@ -37,7 +37,7 @@ class PacketReader(Protocol):
 
     def index(self, data: Bytes, position: int, base: int, final: bool) -> int:
         """Adds the packets that are whole in `data` from `position` on, and returns where the next one begins. `base`
-        is the file's offset of `data`; `final` says that no more comes."""
+        is the file's offset of `data`; `final` means that no more comes."""
         ...
 
 
@@ -51,7 +51,7 @@ def read_packets(
     chunk_bytes: int = CHUNK_BYTES,
 ) -> Iterator[Packets]:
     """`source` is a path, `-` for standard input, or an open binary file. A pipe's packets come as it delivers them.
-    `follow` goes on at the end of a growing file until `deadline` (of `time.monotonic`), or for ever; `pause` is how
+    `follow` continues at the end of a growing file until `deadline` (of `time.monotonic`), or forever; `pause` is how
     it waits. `waiting` is the same as a policy, which also records why following ended."""
     raw = Source(source, FollowPolicy(deadline, pause) if follow else waiting)
     with closing(raw):
@@ -95,7 +95,7 @@ def _batches(unpacked: Decompressor, source: Source, chunk_bytes: int) -> Iterat
 
 
 def _first_buffer(unpacked: Decompressor, source: Source, size: int) -> Bytes:
-    """For a small file, one byte more than the file has: there is less to index, and the file still ends in this
+    """For a small file, one byte more than the file has: there is less to index, and the file still ends within this
     buffer."""
     if 0 < source.left < size and unpacked.is_plain():
         return _FIRST_BUFFERS.take(size)[: source.left + 1]
@@ -112,11 +112,13 @@ def _reader(data: Bytes, rows: PacketRows, final: bool) -> PacketReader | None:
         reader: PacketReader = form.load()(rows)
         return reader
     if not head:
-        raise InputError("nothing is in it")
+        raise InputError("it is empty")
     looks = data[:512].tobytes()
     if named := unread_format(looks):
         raise InputError(f"this is {named}")
     kind = (
-        "this is text" if all(9 <= byte <= 13 or 32 <= byte <= 126 for byte in looks) else "its first bytes are of none"
+        "this is text"
+        if all(9 <= byte <= 13 or 32 <= byte <= 126 for byte in looks)
+        else "its first bytes match neither"
     )
-    raise InputError(f"no recording: {' or '.join(CAPTURE_NAMES)} is read, {compressions_or_plain()}, and {kind}")
+    raise InputError(f"not a recording: {' or '.join(CAPTURE_NAMES)} is read, {compressions_or_plain()}, and {kind}")

@@ -1,4 +1,4 @@
-"""Indexes the packets of a pcap file. After bytes that can't be a record, reading goes on at the next place where
+"""Indexes the packets of a pcap file. After bytes that can't be a record, reading continues at the next place where
 several records in a row make sense; a second file that follows the first is read as well. Both are reported."""
 
 from enum import IntEnum
@@ -31,7 +31,7 @@ _CHAIN_AT_END, _LONG_CHAIN_AT_END, _CHAIN_OF_FILE_AT_END = 2, 3, 1
 _NEAR_SECONDS = 86_400
 # There was no TCP in 1978: small numbers that look like records of another time are tables.
 _OLDEST_SECONDS = 1 << 28
-# With fewer bytes after it a place is seldom decided; and the problems of a small file come together.
+# With fewer bytes after it a place can seldom be decided; and the problems of a small file come together.
 _AHEAD_BYTES = 65_536
 _LARGEST_WIRE = 16 * MAX_PACKET_BYTES
 _LARGEST_INT32 = 0x7FFF_FFFF
@@ -302,7 +302,7 @@ class PcapReader:
             if why == PcapStop.MORE and (not final or position == len(data)):
                 return position
             if why == PcapStop.NEW_FILE:
-                detail = "another pcap file begins here, and is read on"
+                detail = "another pcap file begins here, and is read as well"
                 rows.problems.add("joined files", detail, base + position)
                 position = self._open(data, position)
             elif why == PcapStop.DOUBT:
@@ -316,7 +316,7 @@ class PcapReader:
             else:
                 self._start_search(base + position)
                 self._cut = why == PcapStop.MORE
-                # A record that is only cut holds a packet: records of another time would be inside that packet.
+                # A record that is only cut contains a packet: records of another time would be inside that packet.
                 self._far_too = not self._cut or not self._is_sane(data, position)
 
     def _open(self, data: Bytes, position: int) -> int:
@@ -342,8 +342,8 @@ class PcapReader:
         return bool(fit != RecordFit.NO)
 
     def _start_search(self, offset: int) -> None:
-        """A packet may hold a recording of another time: up to the end of the largest packet, records near in time are
-        searched first. No byte is searched twice for that reason, whatever the file contains."""
+        """A packet may contain a recording of another time: up to the end of the largest packet, records near in time
+        are searched first. No byte is searched twice for that reason, whatever the file contains."""
         self._lost_from, self._searched = offset, offset + 1
         self._far, self._far_too, self._cut = -1, True, False
         self._far_from = offset + self._layout.record + MAX_PACKET_BYTES if offset >= self._preferred_to else offset
@@ -372,10 +372,10 @@ class PcapReader:
         lost = end - self._lost_from
         problems = self._rows.problems
         if resumed:
-            problems.add("broken record", "reading goes on behind it", self._lost_from, lost)
+            problems.add("broken record", "reading continues after it", self._lost_from, lost)
         elif self._cut:
-            detail = f"the file ends inside a record: {lost} bytes of it are there"
+            detail = f"the file ends inside a record: only {lost} bytes of it are present"
             problems.add("cut", detail, self._lost_from, lost)
         else:
-            problems.add("broken record", "no record is found behind it", self._lost_from, lost)
+            problems.add("broken record", "no record was found after it", self._lost_from, lost)
         self._lost_from = -1

@@ -54,7 +54,7 @@ class PcapngReader:
                 if self._repair_length(data, position, base, end):
                     continue
                 self._report_loss(
-                    "reading goes on behind it" if has_next else "no block is found behind it", base + end
+                    "reading continues after it" if has_next else "no block was found after it", base + end
                 )
                 position = end
             rows.count, position, why, self._last_ns = index_blocks(
@@ -70,9 +70,7 @@ class PcapngReader:
             else:
                 after = position + self._number(data, position + 4)
                 what = (
-                    "says it is longer than its block"
-                    if why == BlockStop.BAD_PACKET
-                    else "is of an interface not described"
+                    "is longer than its block" if why == BlockStop.BAD_PACKET else "belongs to an undescribed interface"
                 )
                 rows.problems.add("bad packet", f"a packet {what}", base + position, after - position)
             if why == BlockStop.NO_END:
@@ -88,13 +86,13 @@ class PcapngReader:
                 at, has_next = find_block(data, position + 1, self._big, True)
                 if not has_next and not self._fits(data, position, len(data)):
                     lost = len(data) - position
-                    detail = f"the file ends inside a block: {lost} bytes of it are there"
+                    detail = f"the file ends inside a block: only {lost} bytes of it are present"
                     rows.problems.add("cut", detail, base + position, lost)
                     return len(data)
                 self._lost_from, self._searched = base + position, base + at
             elif after < 0:
                 if not self._opened:
-                    raise InputError("the pcapng header is broken: its first block is no section; copy it again")
+                    raise InputError("the pcapng header is broken: its first block isn't a section; copy it again")
                 self._lost_from, self._searched = base + position, base + position + 1
             else:
                 position = after
@@ -128,7 +126,7 @@ class PcapngReader:
         after = position + length
         number = self._interface_count
         if length < _INTERFACE_BYTES or number >= MAX_INTERFACES:
-            self._rows.problems.add("bad interface", "an interface that cannot be used", base + position, length)
+            self._rows.problems.add("bad interface", "an interface that can't be used", base + position, length)
             return after
         if number == len(self._interfaces):
             self._interfaces = np.concatenate([self._interfaces, np.zeros_like(self._interfaces)])
@@ -181,7 +179,7 @@ class PcapngReader:
             return -1
         if is_block(data, after, self._big) or (final and after == len(data)):
             self._trusted = base + position
-            self._rows.problems.add("broken block", "the length behind it is wrong", base + position, 0)
+            self._rows.problems.add("broken block", "the length after it is wrong", base + position, 0)
             return position
         return -1
 

@@ -14,7 +14,8 @@ from kafkascope.limits import MAX_BLOCK_BYTES, MAX_PACKET_BYTES
 
 SECTION, INTERFACE, OLD_PACKET, SIMPLE_PACKET, PACKET = 0x0A0D0D0A, 1, 2, 3, 6
 SMALLEST_BLOCK = 12
-# With names, statistics, a systemd journal entry, decryption secrets, custom blocks: they help to find the next block.
+# Blocks with names, statistics, a systemd journal entry, decryption secrets, and custom ones: they help to find the
+# next block.
 _KNOWN = (INTERFACE, OLD_PACKET, SIMPLE_PACKET, PACKET, 4, 5, 9, 10, 0xBAD, 0x4000_0BAD)
 # Bytes before the packet in its block, and those plus the length after it.
 _PACKET_HEAD, _PACKET_FRAME = 28, 32
@@ -117,7 +118,8 @@ def index_blocks(
             if interface_count == 0:
                 return count, position, BlockStop.NO_INTERFACE, last_ns
             wire = any32(data, position + 8, big)
-            # It has no captured length: the block holds the packet padded to four bytes, unless the snap length cut it.
+            # It has no captured length: the block contains the packet padded to four bytes, unless the snap length cut
+            # it.
             size = min(wire, length - _SIMPLE_FRAME)
             if interfaces[0, Interface.SNAP_LENGTH] > 0:
                 size = min(size, interfaces[0, Interface.SNAP_LENGTH])

@@ -20,12 +20,12 @@ from kafkascope.errors import InputError, UsageError
 _POLL_SECONDS = 0.2
 
 Input = str | os.PathLike[str] | BinaryIO
-# What files that decompress while they are read raise for broken data; for data that is cut it is an EOFError.
+# Files that decompress while they are read raise these for broken data, and EOFError for data that is cut.
 _BROKEN = (gzip.BadGzipFile, zlib.error, lzma.LZMAError)
 
 
 def inputs(source: Any) -> list[Input]:
-    """One input or several, as a list; paths are text in it."""
+    """One input or several, as a list; paths become text."""
     several = isinstance(source, Iterable) and not _is_single(source)
     return [_input(item) for item in (source if several else [source])]
 
@@ -38,10 +38,10 @@ def _is_single(source: Any) -> bool:
 
 def _input(source: Any) -> Input:
     if isinstance(source, bytes | bytearray | memoryview):
-        raise UsageError("bytes are no path; give it as text, and a recording in memory as io.BytesIO(…)")
+        raise UsageError("bytes aren't a path; pass a path as text, and a recording in memory as io.BytesIO(…)")
     if not _is_single(source):
         raise UsageError(
-            f"{_type_name(source)} is no recording; a path, - or an open binary file is wanted, or several of these"
+            f"{_type_name(source)} isn't a recording; pass a path, - or an open binary file, or several of these"
         )
     return os.fsdecode(source) if isinstance(source, str | os.PathLike) else source
 
@@ -53,8 +53,8 @@ def _type_name(value: Any) -> str:
 
 @dataclass(slots=True)
 class FollowPolicy:
-    """How long to follow a growing file: until `deadline` on `time.monotonic`'s clock, for ever without one. `changed`
-    says why following ended before that: the file was `replaced` by another of its name, or `shortened`."""
+    """How long to follow a growing file: until `deadline` on `time.monotonic`'s clock, forever without one. `changed`
+    is why following ended before that: the file was `replaced` by another of its name, or `shortened`."""
 
     deadline: float | None = None
     pause: Callable[[float], None] = time.sleep
@@ -69,7 +69,7 @@ class FollowPolicy:
 
 
 class Source:
-    """`fill` reads what is available, at least one byte, and 0 at the end. `problem` says why a file that decompresses
+    """`fill` reads what is available, at least one byte, and 0 at the end. `problem` is why a file that decompresses
     its data itself, as `gzip.open` does, ended too early."""
 
     def __init__(self, source: Input, waiting: FollowPolicy | None = None) -> None:
@@ -84,10 +84,10 @@ class Source:
         self._regular = stat.S_ISREG(mode)
         self._changed: str | None = None
         if not self._regular:
-            self._waiting = None  # a pipe's end is its end
-        # Whether to pass on what is available instead of filling a whole batch.
+            self._waiting = None  # the end of a pipe is final
+        # If true, pass on what is available instead of filling a whole batch.
         self.live = not self._regular or self._waiting is not None
-        # Bytes left of a plain file that does not grow, 0 if that is unknown.
+        # Bytes left of a plain file that doesn't grow, 0 if unknown.
         self.left = 0
         if file_status is not None and not self.live and isinstance(self._file, io.FileIO):
             self.left = file_status.st_size - self._file.tell()
@@ -132,10 +132,10 @@ class Source:
                 return _read_into(self._file, view, self.name)
             return os.readv(self._descriptor, [view])
         except EOFError:
-            self.problem = "the packed data is cut"
+            self.problem = "the compressed data is cut"
             return 0
         except _BROKEN as error:
-            self.problem = f"the packed data is broken ({' '.join(str(error).split())})"
+            self.problem = f"the compressed data is broken ({' '.join(str(error).split())})"
             return 0
         except OSError as error:
             raise InputError(f"{self.name}: {(error.strerror or str(error)).lower()}") from None
@@ -154,7 +154,7 @@ def _open(source: Input) -> tuple[Any, str, bool]:
         path = os.fspath(source)
         if path == "-":
             if sys.stdin is None:
-                raise InputError("standard input is closed; give a file or a pipe: tcpdump -U -w - | kafkascope read -")
+                raise InputError("standard input is closed; pass a file or a pipe: tcpdump -U -w - | kafkascope read -")
             return sys.stdin.buffer, "standard input", False
         try:
             return open(path, "rb", buffering=0), path, True
@@ -170,7 +170,7 @@ def _open(source: Input) -> tuple[Any, str, bool]:
         raise UsageError(f"{name} is closed")
     readable = getattr(source, "readable", None)
     if readable is not None and not readable():
-        raise UsageError(f"{name} is not open for reading; open it with 'rb'")
+        raise UsageError(f"{name} isn't open for reading; open it with 'rb'")
     return source, name, False
 
 
@@ -180,7 +180,7 @@ def name_of(file: Any) -> str:
 
 
 def _descriptor(file: Any) -> int:
-    """-1 without one that can be waited on."""
+    """-1 if it can't be waited on."""
     try:
         return int(file.fileno())
     except (AttributeError, OSError, io.UnsupportedOperation):
@@ -188,7 +188,7 @@ def _descriptor(file: Any) -> int:
 
 
 def _read_into(file: Any, view: memoryview, called: str) -> int:
-    """One read, whatever kind of file it is."""
+    """Reads once, from any kind of file."""
     for name in ("readinto1", "readinto"):
         if method := getattr(file, name, None):
             return method(view) or 0
@@ -198,8 +198,8 @@ def _read_into(file: Any, view: memoryview, called: str) -> int:
     if isinstance(data, str):
         raise UsageError(f"{called} is open as text; open it with 'rb'")
     if not isinstance(data, bytes | bytearray | memoryview):
-        raise UsageError(f"{called} gives {_type_name(data)}; bytes are wanted")
+        raise UsageError(f"{called} returns {_type_name(data)} instead of bytes")
     if len(data) > len(view):
-        raise UsageError(f"{called} gives more bytes than it was asked for")
+        raise UsageError(f"{called} returns more bytes than requested")
     view[: len(data)] = data
     return len(data)

@@ -31,7 +31,7 @@ class PcapngWriter:
     def write(self, time_ns: int, packet: bytes, *, interface: int = 0, original: int | None = None) -> None:
         """`original` is the length of the packet on the wire, if `packet` is only its beginning."""
         if not 0 <= interface < self._interfaces:
-            raise ValueError(f"interface {interface} was not added; there are {self._interfaces}")
+            raise ValueError(f"unknown interface {interface}; {self._interfaces} have been added")
         wire = len(packet) if original is None else original
         head = struct.pack("<IIIII", interface, time_ns >> 32, time_ns & 0xFFFF_FFFF, len(packet), wire)
         self._block(PACKET, head + packet)

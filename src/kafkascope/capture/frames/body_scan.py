@@ -35,11 +35,11 @@ class ScanResult(IntEnum):
 
 # A name: which exchange, which kind, its place in the content, size.
 NAME_WIDTH = 4
-# Whether a group or member is the one that an exchange is about. Within a message: an element of an array, several of
-# them, the message's own. After the message, plus SETTLED: it's the one, or there isn't one.
+# If a group or member is the one that the exchange is about. Within a message: an element of an array, several of them,
+# the message's own. After the message, plus SETTLED: it's the one, or there isn't one.
 LISTED, SEVERAL, THE_ONE, NOT_ONE = 1, 2, 3, 4
 SETTLED = 2
-# For `keep` of `scan`. A literal False would have the kernel compiled once more, for that value alone.
+# For `keep` of `scan`. With a literal False the kernel would be compiled once more, for that value alone.
 KEEP_NONE = np.bool_(False)
 
 

@@ -32,7 +32,7 @@ class Partial(IntEnum):
     FILLED = 3
     HEAD = 4  # chunks of the frame, -1 where it has none, and MOVED
     TAIL = 5
-    OFFSET = 6  # where the prefix stands in the stream
+    OFFSET = 6  # where the prefix is in the stream
     FIRST_NS = 7
     LAST_NS = 8
     PACKET = 9
@@ -90,7 +90,7 @@ _START = (0, 0, -1, 0)
 
 
 class SinglePiece(NamedTuple):
-    """One piece outside of a batch. `length` is how much of the stream it is: `data` is empty where that is a gap."""
+    """One piece outside a batch. `length` is how much of the stream it covers: for a gap, `data` is empty."""
 
     kind: int
     stream: int

@@ -101,7 +101,7 @@ class ScanPrograms:
             ScanPrograms._latest = self.entry, self.operations, self.tags
 
     def _without(self, codes: npt.NDArray[np.int64]) -> list[int]:
-        """Codes of messages without a program. Both directions are compiled together, so one tells of both."""
+        """Codes of messages without a program. Both directions are compiled together, so checking one is enough."""
         missing: list[int] = codes[self.entry[REQUEST].ravel()[codes] == NOT_COMPILED].tolist()
         return missing
 

@@ -51,7 +51,7 @@ class SplitStop(IntEnum):
     OUTPUT_FULL = 1  # the next row or its body (`WANT_BODY`) doesn't fit the output
     POOL_FULL = 2  # an unfinished frame needs more chunks (`WANT_CHUNKS`) than are free
     SLOW_PATH = 3  # the piece is for Python: its stream isn't split, or a gap reaches beyond the frame
-    BAD_LENGTH = 4  # the length prefix that ends before the cursor's byte is no frame's length
+    BAD_LENGTH = 4  # the length prefix that ends before the cursor's byte can't be a frame's length
     UNSURE_TOKEN = 5  # the last row may be a raw SASL token or a frame
     NO_SLOT = 6  # a Kafka connection needs a slot, and none is free
     NO_PROGRAM = 7  # the scan program of a message (`Scanning.wanted`) isn't compiled
@@ -463,7 +463,7 @@ def split_arrays(
     p_waited: Any, cursor: Any, links: Any, s_entry: Any, s_operations: Any, s_tags: Any, s_request_tags: Any,
     s_response_tags: Any, s_facts: Any, s_seen: Any, s_names: Any, s_scratch: Any, s_stack: Any, s_wanted: Any,
 ) -> Number:  # fmt: skip
-    """`split` for Python, which passes the arrays one by one. With the named tuples, whose types numba works out anew
+    """`split` for Python, which passes the arrays one by one. With the named tuples, whose types numba infers again
     each time, a call takes 4 µs instead of 1: with its 14 calls a small recording is read in 1.5 ms."""
     t = Tables(
         t_place, t_opened, t_starters, t_first, t_waiting, t_free_slots, t_state, t_slots, t_asked, t_pool, t_following,

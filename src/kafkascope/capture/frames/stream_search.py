@@ -56,7 +56,7 @@ class StreamSearch:
         prefix = int(partial[Partial.PREFIX]).to_bytes(4, "big")
         length = int.from_bytes(prefix, "big", signed=True)
         direction = "responses" if row & 1 else "requests"
-        detail = f"connection {stream >> 1}, {direction} at {offset}: {length} is no frame's length"
+        detail = f"connection {stream >> 1}, {direction} at {offset}: {length} can't be a frame's length"
         state.add_problem("length", detail, packet)
         self.start(stream, row, offset, first_ns, packet, offset)
         search = state.searches[stream]
@@ -203,7 +203,7 @@ class StreamSearch:
         state.work.push_pieces(pieces if end is None else [*pieces, end])
 
     def _add_lost_row(self, stream: int, search: Search, end: int) -> None:
-        """The bytes from the start of the search to this offset are no frames."""
+        """The bytes from the start of the search to this offset aren't frames."""
         response, lost = search.row & 1, end - search.offset
         self._state.add_row(
             FrameKind.LOST, stream >> 1, response, search.offset, lost, search.first_ns, search.time, search.packet

@@ -63,7 +63,7 @@ def summarize(kinds: Any, streams: Any, lengths: Any, opened: Any) -> Numbers:
 def note_openers(
     tables: Tables, connections: Sequence[Connection], ports: Collection[int], opened: Sequence[int]
 ) -> None:
-    """Tells the kernel who opened these connections, and whether one of `ports` hints at Kafka."""
+    """Records for the kernel who opened these connections, and whether one of `ports` hints at Kafka."""
     for number in set(opened):
         connection = connections[number]
         opener = connection.opener

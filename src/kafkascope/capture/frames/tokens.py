@@ -1,4 +1,4 @@
-"""Tells raw SASL tokens from Kafka frames after a SASL handshake of version 0 (protocol note 6).
+"""Distinguishes raw SASL tokens from Kafka frames after a SASL handshake of version 0 (protocol note 6).
 
 A frame is a token unless it reads as a request, or as the response to one. A kernel decides the clear cases; the others
 are graded."""

@@ -22,7 +22,7 @@ _HOP_BY_HOP, _FRAGMENT, _AUTHENTICATION = 0, 44, 51
 # Also routing, destination options, mobility, host identity, shim6.
 _EXTENSIONS = (_HOP_BY_HOP, 43, _AUTHENTICATION, 60, 135, 139, 140)
 _JUMBO_OPTION = 0xC204  # RFC 2675: option type and length
-# Longer than any packet on the wire: a jumbo payload may claim 4 GB, which the columns do not hold.
+# Longer than any packet on the wire: a jumbo payload may claim 4 GB, which the columns can't hold.
 LONGEST_WIRE = 16 * MAX_PACKET_BYTES
 _MAPPED = np.int64(0xFFFF) << 32  # IPv4 in IPv6: ::ffff:a.b.c.d
 

@@ -37,13 +37,13 @@ _COLUMNS = (
 _REASONS = {
     SkipReason.CUT_HEADERS: ("cut headers", "cut inside the headers"),
     SkipReason.MALFORMED: ("malformed", "with IP or TCP headers that contradict themselves"),
-    SkipReason.LINK_NOT_KNOWN: ("link type", "of a link type that is not read"),
-    SkipReason.TOO_DEEP: ("tunnels", "with more tunnels within each other than are followed"),
-    SkipReason.IN_PPPOE: ("pppoe", "in PPPoE, compressed, encrypted or in multilink, which is not read"),
-    SkipReason.IN_ERSPAN: ("erspan", "in ERSPAN of a version or frame type that is not read"),
-    SkipReason.IN_MACSEC: ("macsec", "in MACsec, which is not read"),
-    SkipReason.IN_GTP_U: ("gtp", "in GTP-U, which is not read"),
-    SkipReason.IN_VXLAN_GPE: ("vxlan gpe", "in VXLAN-GPE, which is not read"),
+    SkipReason.LINK_NOT_KNOWN: ("link type", "of a link type that isn't read"),
+    SkipReason.TOO_DEEP: ("tunnels", "with more nested tunnels than are followed"),
+    SkipReason.IN_PPPOE: ("pppoe", "in PPPoE, compressed, encrypted or in multilink, which isn't read"),
+    SkipReason.IN_ERSPAN: ("erspan", "in ERSPAN of a version or frame type that isn't read"),
+    SkipReason.IN_MACSEC: ("macsec", "in MACsec, which isn't read"),
+    SkipReason.IN_GTP_U: ("gtp", "in GTP-U, which isn't read"),
+    SkipReason.IN_VXLAN_GPE: ("vxlan gpe", "in VXLAN-GPE, which isn't read"),
 }
 
 Columns = dict[str, Any]

@@ -7,9 +7,9 @@ place.
     operator   = "==" | "!=" | "<" | "<=" | ">" | ">=" | "~" | "in"
     literal    = number | duration | size | "text" | true | false | null | "(" literal {"," literal} ")"
 
-A duration is 250us, 100ms, 1.5s or 2m, a size 10kb or 1mb. Times are text: "2026-11-15T09:30". `~` is a regular
-expression that is found anywhere. A comparison with what is not known is false; `== null` asks for that.
-In quotes `\"`, `\'` and `\\` stand for a quote and a backslash; any other backslash stays: `"\d"` is a digit.
+A duration is 250us, 100ms, 1.5s or 2m, a size 10kb or 1mb. Times are text: "2026-11-15T09:30". `~` searches for a
+regular expression. A comparison with an unknown value is false; `== null` asks for unknown values. In quotes `\"`, `\'`
+and `\\` mean a quote and a backslash; any other backslash stays: `"\d"` is a digit.
 """
 
 import math
@@ -47,11 +47,11 @@ _ORDER: dict[str, Callable[[Any, Any], Any]] = {
     ">=": pc.greater_equal,
 }
 _OPERATORS = (*_ORDER, "~", "in")
-# Deeper than anybody writes by hand.
+# Deeper than anyone writes by hand.
 _DEEPEST = 50
-# All columns with numbers are whole ones; the widest is an int64.
+# All numeric columns are integers; the widest is an int64.
 _LEAST, _MOST = -(2**63), 2**63 - 1
-# A sign and the digits of those.
+# A sign and the digits of an int64.
 _LONGEST_WHOLE = 20
 
 
@@ -81,7 +81,7 @@ def parse_where(text: str) -> Node:
 
 
 def pick(node: Node, batch: pa.RecordBatch) -> Mask:
-    """Which rows of a batch with the columns of `exchanges` it holds for."""
+    """The rows of a batch with the columns of `exchanges` that match."""
     if isinstance(node, Compare):
         return _compare(node, batch.column(node.column))
     masks = [pick(part, batch) for part in node.parts]
@@ -114,7 +114,7 @@ def _compare(node: Compare, column: pa.Array) -> Mask:
 
 
 def _compare_number(column: pa.Array, operator: str, number: float) -> pa.Array:
-    """As a comparison of int64, which is exact: Arrow refuses to compare a large one with a float."""
+    """Compares as int64, which is exact: Arrow refuses to compare a large integer with a float."""
     beyond = not _LEAST <= number <= _MOST
     if beyond or (operator in ("==", "!=") and number != math.floor(number)):
         always = (
@@ -135,7 +135,7 @@ class _Parser:
         while self._at < len(text.rstrip()):
             match = _TOKEN.match(text, self._at)
             if match is None:
-                raise self._fail(f"'{text[self._at :].strip()[:1]}' is not understood", self._at)
+                raise self._fail(f"'{text[self._at :].strip()[:1]}' isn't understood", self._at)
             self._tokens.append(self._token(match))
             self._at = match.end()
 
@@ -157,19 +157,19 @@ class _Parser:
         try:
             text.encode()
         except UnicodeEncodeError:
-            raise self._fail("this is text that is not UTF-8", start) from None
+            raise self._fail("this text isn't UTF-8", start) from None
         return _ESCAPED.sub(r"\1", text)
 
     def _number(self, number: str, unit: str, start: int) -> Any:
         if not unit:
-            # A longer one is beyond every column, and Python reads no more than 4,300 digits.
+            # A longer one is beyond every column, and Python converts at most 4,300 digits.
             return int(number) if "." not in number and len(number) <= _LONGEST_WHOLE else float(number)
         lower = unit.lower()
         if lower in _DURATIONS:
             return Duration(float(number) * _DURATIONS[lower])
         if lower in _SIZES:
             return float(number) * _SIZES[lower]
-        raise self._fail(f"'{unit}' is no unit; durations have us, ms, s, m or h, sizes b, kb, mb or gb", start)
+        raise self._fail(f"unknown unit '{unit}'; durations have us, ms, s, m or h, sizes b, kb, mb or gb", start)
 
     def _fail(self, what: str, at: int) -> UsageError:
         return UsageError(f"--where: {what} (character {at + 1})")
@@ -191,7 +191,7 @@ class _Parser:
         node = self._either("or", lambda: self._either("and", self._factor))
         kind, value, at = self._peek()
         if kind != "end":
-            raise self._fail(f"'{value}' was not expected there; and, or, or the end were", at)
+            raise self._fail(f"unexpected '{value}'; expected and, or, or the end", at)
         return node
 
     def _either(self, word: str, inner: Callable[[], Node]) -> Node:
@@ -203,7 +203,7 @@ class _Parser:
     def _factor(self) -> Node:
         self._depth += 1
         if self._depth > _DEEPEST:
-            raise self._fail(f"more than {_DEEPEST} levels", self._peek()[2])
+            raise self._fail(f"more than {_DEEPEST} nested levels", self._peek()[2])
         try:
             if self._take("keyword", "not"):
                 return Combine("not", (self._factor(),))
@@ -219,10 +219,10 @@ class _Parser:
     def _comparison(self) -> Node:
         kind, column, at = self._peek()
         if kind != "column":
-            actual = "nothing more" if kind == "end" else f"'{column}'"
-            raise self._fail(f"a column was expected, {actual} is there", at)
+            actual = "the end" if kind == "end" else f"'{column}'"
+            raise self._fail(f"expected a column, found {actual}", at)
         if column not in SCHEMA.names:
-            raise self._fail(f"no column is called {column}; there are {', '.join(SCHEMA.names)}", at)
+            raise self._fail(f"unknown column {column}; use one of {', '.join(SCHEMA.names)}", at)
         self._next += 1
         kind, operator, at = self._peek()
         if kind == "end" or operator in ("and", "or", ")"):
@@ -230,9 +230,9 @@ class _Parser:
                 raise self._fail(f"{column} needs a comparison: {', '.join(_OPERATORS)}", at)
             return Compare(column, "==", True)
         if operator == "=":
-            raise self._fail("= is written ==", at)
+            raise self._fail("use == instead of =", at)
         if operator not in _OPERATORS:
-            raise self._fail(f"'{operator}' is no comparison; there are {', '.join(_OPERATORS)}", at)
+            raise self._fail(f"unknown comparison '{operator}'; use one of {', '.join(_OPERATORS)}", at)
         self._next += 1
         if operator == "in":
             return Compare(column, "in", self._list(column))
@@ -251,21 +251,21 @@ class _Parser:
     def _literal(self, column: str, operator: str) -> Any:
         kind, value, at = self._peek()
         if kind != "literal":
-            hint = f'; text stands in quotes: "{value}"' if kind == "column" else ""
-            raise self._fail(f"a value was expected{hint}", at)
+            hint = f'; put text in quotes: "{value}"' if kind == "column" else ""
+            raise self._fail(f"expected a value{hint}", at)
         self._next += 1
         type_ = SCHEMA.field(column).type
         if value is None:
             if operator not in ("==", "!="):
-                raise self._fail("null is compared with == or != alone", at)
+                raise self._fail("null can only be compared with == or !=", at)
             return None
         if operator == "~":
             if type_ != pa.string() or not isinstance(value, str):
-                raise self._fail("~ compares text with a regular expression in quotes", at)
+                raise self._fail("~ needs a regular expression in quotes", at)
             try:
                 pc.match_substring_regex(pa.array([""]), value)
             except pa.ArrowInvalid:
-                raise self._fail("this is no regular expression", at) from None
+                raise self._fail("this isn't a regular expression", at) from None
             return value
         return self._typed(column, type_, value, at)
 
@@ -277,7 +277,7 @@ class _Parser:
             return moment
         if isinstance(value, Duration):
             if not column.endswith(("_us", "_ms")):
-                raise self._fail(f"{column} is no duration", at)
+                raise self._fail(f"{column} isn't a duration", at)
             return value
         fits = {
             pa.string(): isinstance(value, str),

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ExchangeFilter:
-    """An exchange matches if it fulfils all that is set. Clients, groups and topics may have `*` and `?`; `errors` are
-    codes, and an empty list means any but 0. `slow_us` excludes long polls: they wait by design."""
+    """An exchange matches if it meets all criteria that are set. Clients, groups and topics may have `*` and `?`;
+    `errors` are codes, and an empty list means any but 0. `slow_us` excludes long polls, which wait by design."""
 
     apis: tuple[int, ...] = ()
     clients: tuple[str, ...] = ()
@@ -112,7 +112,7 @@ def _glob(columns: pa.RecordBatch, name: str, patterns: tuple[str, ...]) -> Mask
 
 
 def _address(columns: pa.RecordBatch, patterns: tuple[str, ...]) -> Mask:
-    """With or without the port."""
+    """Matches with or without the port."""
 
     def fits(text: str) -> bool:
         host = text.rpartition(":")[0]

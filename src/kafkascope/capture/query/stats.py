@@ -32,7 +32,7 @@ class Stats:
         polls = columns.column("long_poll").to_numpy(zero_copy_only=False)
         numbers = _numbers(columns)
         apis, named = _distinct(columns, "api", "api_key")
-        api = [name or ("answers alone" if key is None else f"key {key}") for name, key in named]
+        api = [name or ("responses without a request" if key is None else f"key {key}") for name, key in named]
         self.apis.add(apis * 2 + polls, [(name, waits) for name in api for waits in (False, True)], numbers, None)
         index, clients = _distinct(columns, "client_id")
         self.clients.add(index, [name or "" for (name,) in clients], numbers, polls)

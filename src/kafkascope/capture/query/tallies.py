@@ -26,8 +26,8 @@ PERCENTILES = (50, 90, 99)
 
 
 class Measure(IntEnum):
-    """The numbers of an exchange. Over many exchanges they are summed, but for the latency, whose longest is kept, -1
-    if none is known."""
+    """The numbers of an exchange. Over many exchanges they are summed, except latency, whose maximum is kept, -1 if
+    none is known."""
 
     REQUEST_BYTES = 0
     RESPONSE_BYTES = 1
@@ -40,7 +40,7 @@ class Measure(IntEnum):
 CALLS = len(Measure)
 # Memory of a name besides its characters, with its sums and a few buckets.
 NAME_COST = 768
-# What all further names are counted under.
+# The name under which all further names are counted.
 OTHERS = "(others)"
 # New buckets are merged when this many wait, or as many as there are already.
 _MOST_WAITING = 1 << 16
@@ -112,7 +112,7 @@ class Tallies:
         return dict(zip(self._numbers, self._sums[:, CALLS].tolist(), strict=False))
 
     def summaries(self, names: Collection[Any] | None = None) -> list[Tally]:
-        """Of all names, in their order; or of the given ones, and then of all others together."""
+        """For all names, in their order; or for the given ones, and then for all others together."""
         if names is None:
             return self._summaries(np.arange(len(self._numbers)), len(self._numbers))
         group = np.full(len(self._numbers), len(names), np.int64)
@@ -152,7 +152,7 @@ class Tallies:
 
 @jit
 def add_up(codes: Any, numbers: Any, left_out: Any, sums: Any, keys: Any) -> Number:
-    """Adds up by code; the number of latencies that count, each with its code and bucket in `keys`."""
+    """Adds up by code; returns the number of latencies that count, each with its code and bucket in `keys`."""
     count = 0
     for row in range(len(codes)):
         mine = sums[codes[row]]

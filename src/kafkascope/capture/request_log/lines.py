@@ -1,6 +1,6 @@
-"""Reads the lines of a broker's log that may hold a request, each with the time found around it. Lines that a
-container runtime split are joined. Whatever a line contains, nothing is raised; one that is too long is named, and
-reading goes on after it."""
+"""Reads the lines of a broker's log that may contain a request, each with the time found around it. Lines that a
+container runtime split are joined. It never raises on the contents of a line; one that is too long is reported, and
+reading continues after it."""
 
 import json
 import re
@@ -113,7 +113,7 @@ class LogLines:
         source = Source(self._source, self._waiting)
         with closing(source):
             unpacked = Decompressor(source)
-            held: list[bytes] = []  # of a line that is not complete, unless it is too long already
+            held: list[bytes] = []  # of an incomplete line, unless it is too long already
             length = offset = 0
             buffer = bytearray(_READ_BYTES)
             while count := unpacked.fill(memoryview(buffer)):
@@ -190,7 +190,7 @@ def _any_time(stamp: object) -> int | None:
         case bool():
             return None
         case int() | float():
-            # Seconds or milliseconds: until 2286 the one is below this and the other above.
+            # Seconds or milliseconds: until 2286 seconds are below this and milliseconds above.
             ns = stamp * (1_000_000_000 if stamp < 10_000_000_000 else 1_000_000)
             return round(ns) if abs(ns) < _FARTHEST_NS else None
     return None
@@ -201,8 +201,8 @@ def _within(ns: int) -> int | None:
 
 
 def parse_time(text: str) -> int | None:
-    """The first time in a text, in ns since 1970; one without a zone is taken for UTC. None where there is none, or
-    one that 64 bits of ns do not hold."""
+    """The first time in a text, in ns since 1970; one without a zone is taken as UTC. None if there is none, or one
+    that 64 bits of ns can't hold."""
     match = _TIME.search(text)
     if match is None:
         return None

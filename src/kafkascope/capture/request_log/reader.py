@@ -1,4 +1,4 @@
-"""Reads a broker's request log (`kafka.request.logger` at DEBUG) as exchanges, in the same batches as a capture gives.
+"""Reads a broker's request log (`kafka.request.logger` at DEBUG) as exchanges, in the same batches as from a capture.
 
 The log has requests and responses in Kafka's JSON form, so both are encoded again and read like frames. It has no frame
 sizes, and only the size of record data; its times are those of the log line, written after the response was sent. No
@@ -36,7 +36,7 @@ from kafkascope.errors import KafkascopeError
 from kafkascope.limits import MAX_LINE_BYTES
 from kafkascope.schema.catalog import apis
 
-# Enough for the kernels to be efficient. A growing file gives smaller batches when it has no more lines.
+# Enough for the kernels to be efficient. A growing file makes smaller batches when it has no more lines.
 LINES_A_BATCH = 2_000
 _DECODER = json.JSONDecoder()
 # Three years: longer than any wait of a broker, and within the room that times leave at the ends of 64 bits.
@@ -45,7 +45,7 @@ _LONGEST_NS = 100_000_000 * 1_000_000_000
 _NO_TIME_NS = KNOWN_FROM_NS - _LONGEST_NS
 # At least this many lines are remembered: two equal lines have the same time, so they are near each other.
 _REMEMBERED = 50_000
-# Raised by values of the wrong kind; `KafkascopeError` comes from the encoder.
+# Raised by values of the wrong type; `KafkascopeError` comes from the encoder.
 _ODD = (KafkascopeError, ValueError, LookupError, TypeError, ArithmeticError, RecursionError)
 
 
@@ -63,8 +63,8 @@ class _Entry:
 
 @dataclass(slots=True)
 class RequestLog:
-    """`lines` of the file were read, `entries` of them are requests, `unread` look like one and could not be read;
-    `problems` are lines too long to be read."""
+    """`lines` of the file were read, `entries` of them are requests, `unread` look like one and couldn't be read;
+    `problems` are lines that are too long."""
 
     recordings: Recordings
     names: bool = False
@@ -81,7 +81,7 @@ class RequestLog:
 
     def read(self, source: Input, waiting: FollowPolicy | None = None, skip: int = 0) -> Iterator[ExchangeBatch]:
         """The first `skip` lines of the file were read before: only the client software is taken from them. A line of
-        several parts that ends after `skip` gives its exchange: its first parts could not be read alone."""
+        several parts that ends after `skip` makes its exchange: its first parts couldn't be read alone."""
         held: list[_Entry] = []
         lines = LogLines(source, waiting)
         for line in lines.read():
@@ -107,7 +107,7 @@ class RequestLog:
 
     def _too_long(self, line: LongLine) -> None:
         # People count lines from 1.
-        detail = f"line {line.number + 1} has {line.length} bytes, of one line {MAX_LINE_BYTES} are read"
+        detail = f"line {line.number + 1} has {line.length} bytes, more than the {MAX_LINE_BYTES} read per line"
         self.problems.add("long line", detail, line.offset, line.length, line.number)
 
     def _entry(self, line: LogLine) -> _Entry | None:
@@ -126,7 +126,7 @@ class RequestLog:
             total_ns = round(float(entry["totalTimeMs"]) * 1_000_000)
             if abs(total_ns) >= _LONGEST_NS:
                 raise ValueError("no duration")
-            # Last, so that nothing of a client is learnt from a line that cannot be read.
+            # Last, so that nothing about a client is learnt from a line that can't be read.
             connection = self._connection(
                 str(entry["connection"]), entry.get("clientInformation"), key, entry["request"]
             )
@@ -148,7 +148,7 @@ class RequestLog:
             # `10.0.0.1:9092-10.0.0.7:51234-3-17`: the broker, the client, and a counter of their connections.
             broker, _, rest = text.partition("-")
             client = rest.partition("-")[0]
-            # First, because text that cannot be encoded raises, and must leave nothing behind.
+            # First, because text that can't be encoded raises, and must leave no trace.
             new = Ends(text_hash(text.encode()), _address(client), _address(broker))
             number = self._numbers[text] = len(self.ends)
             self.ends.append(new)
@@ -218,12 +218,12 @@ class _Places:
 
 
 def _number(text: str) -> int:
-    """63 bits: places in a stream are not negative."""
+    """63 bits: places in a stream aren't negative."""
     return text_hash(text.encode(errors="surrogatepass")) >> 1
 
 
 def _frame(key: int, version: int, kind: str, value: Any, header: dict[str, Any]) -> tuple[bytes, Sizes]:
-    """(header and body without the length, the sizes of its record data); the header alone if the catalog cannot encode
+    """(header and body without the length, the sizes of its record data); the header alone if the catalog can't encode
     the body."""
     api = apis().get(key)
     fields: dict[str, Any] = {"correlationId": int(header["correlationId"])}
@@ -249,7 +249,7 @@ def _software(*words: object) -> str | None:
 
 
 def _address(text: str) -> str:
-    """`[2001:db8::1]:9092` also where the log leaves the brackets out."""
+    """Formats as `[2001:db8::1]:9092` even if the log leaves out the brackets."""
     host, _, port = text.rpartition(":")
     try:
         parsed = ip_address(host.strip("[]").partition("%")[0])

@@ -1,5 +1,5 @@
-"""Validates the state that an earlier run left. The state comes from a lake, so it is input, and its numbers become
-rows, places and sizes in the kernels' tables: only numbers that a run can leave are accepted."""
+"""Validates the state that an earlier run left. The state comes from a lake, so it is untrusted input, and its numbers
+become rows, places and sizes in the kernels' tables: only numbers that a run can leave are accepted."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -20,14 +20,14 @@ _WORD = 1 << 32
 _INT64, _INT32 = 1 << 63, 1 << 31
 # More files than one connection runs through, with all their packets below `_FAR`.
 _MOST_FILES = 1 << 16
-# A stream whose next frame is searched briefly holds a piece more than its limit.
+# A stream whose next frame is being searched briefly holds a piece more than its limit.
 _MOST_SEARCHED = 2 * MAX_SEARCHED_BYTES
 # `CarriedStream.framing`: split, searched, or one of the values below 0.
 _FRAMED, _SEARCHED = 0, 1
 
 
 def check(carried: Carried) -> None:
-    """`ValueError` if no run can have left this."""
+    """Raises `ValueError` if no run can have left this."""
     _files(carried)
     for address in (carried.address_a, carried.address_b):
         _need(isinstance(address, str) and len(bytes.fromhex(address)) == 16)
@@ -68,7 +68,7 @@ def check(carried: Carried) -> None:
 
 
 def _is_text(value: Any) -> bool:
-    """Whether a column can hold the text: a lone surrogate raises a `ValueError` of its own."""
+    """If a column can hold the text: a lone surrogate raises a `ValueError` of its own."""
     return isinstance(value, str) and value.encode() is not None
 
 

@@ -278,7 +278,7 @@ def _restore_search(
     if carried.end:
         kind, offset, time, packet = carried.end
         search.end = SinglePiece(kind, stream, offset, time, place(packet), 0, b"")
-    return [] if data is not None else [f"{carried.run_bytes} bytes that are searched for a frame"]
+    return [] if data is not None else [f"{carried.run_bytes} bytes being searched for a frame"]
 
 
 def _restore_undecided(
@@ -296,4 +296,4 @@ def _restore_undecided(
     undecided._looked, undecided._named = carried.looked, list(carried.named)
     framer.state.undecided[number] = undecided
     framer.state.kept_bytes += CONNECTION_COST + undecided.size + PIECE_COST * undecided.count
-    return [f"{lost} bytes of a connection that is not recognised yet"] if lost else []
+    return [f"{lost} bytes of a connection that isn't recognized yet"] if lost else []

@@ -1,5 +1,5 @@
-"""Saves each connection that goes on at the end of a run as a `Carried`, and restores it in the next run: with the same
-numbers, and the same bytes, read again from the recordings."""
+"""Saves each connection that continues after the end of a run as a `Carried`, and restores it in the next run: with the
+same numbers, and the same bytes, read again from the recordings."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -110,7 +110,7 @@ class Steps:
 
 
 def late_pieces(steps: Steps, held: Callable[[], list[Frames]]) -> LatePieces:
-    """`held` are frames that are not paired yet."""
+    """`held` are frames that aren't paired yet."""
     return LatePieces(lambda: _needed(steps, held()))
 
 
@@ -138,8 +138,8 @@ def _needed(steps: Steps, held: list[Frames]) -> Int64s:
 
 
 def carry(steps: Steps, late: LatePieces, *, now_ns: int, idle_ns: int) -> tuple[list[Carried], list[Carried]]:
-    """(connections that go on, unfinished connections without a packet for so long that they have ended). `now_ns` is
-    the latest time of the recording."""
+    """(connections that continue, unfinished connections without a packet for so long that they have ended). `now_ns`
+    is the latest time of the recording."""
     connections, tables = steps.reassembler.connections, steps.reassembler._tables
     pieces = late.by_stream()
     waiting = waiting_of(steps.pairer, connections, pieces)
@@ -162,7 +162,7 @@ def carry(steps: Steps, late: LatePieces, *, now_ns: int, idle_ns: int) -> tuple
 
 
 def leave_out(steps: Steps, ended: Sequence[Carried]) -> None:
-    """Drops connections that are finished elsewhere: these steps emit nothing of them any more."""
+    """Drops connections that are finished elsewhere: these steps emit nothing more of them."""
     numbers = [carried.number for carried in ended]
     waiting = steps.pairer._waiting
     steps.pairer._waiting = waiting[~np.isin(waiting[:, Frame.CONNECTION], numbers)]
@@ -260,8 +260,8 @@ def resume(
     old: PlaceReader,
     reopen: Reopen,
 ) -> list[tuple[str, Problem]]:
-    """Puts the steps, which have read nothing yet, into the state in which the run before ended. (uri, problem) of what
-    could not be read again."""
+    """Puts the steps, which have read nothing yet, into the state in which the previous run ended. Returns (uri,
+    problem) of what couldn't be read again."""
     ranges = RereadRanges(steps.flows.ends)
     places = [old.reader(connection) for connection in carried]
     for number, (connection, flow, place) in enumerate(zip(carried, flows, places, strict=True)):
@@ -306,4 +306,4 @@ def _late(carried: Sequence[Carried], places: Sequence[Any]) -> Iterator[tuple[i
 
 def _problem(connection: Carried, unread_part: str) -> tuple[str, Problem]:
     uri, packet = connection.first_place or ("", -1)
-    return uri, Problem("unfinished", f"{unread_part} cannot be read again", packet, -1, 0)
+    return uri, Problem("unfinished", f"{unread_part} can't be read again", packet, -1, 0)

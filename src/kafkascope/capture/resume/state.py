@@ -128,7 +128,7 @@ class Carried:
             values = json.loads(text)
             form = values.pop("form")
             if form != _FORM:
-                raise InputError(f"what an earlier run left is of form {form}, this version reads {_FORM}")
+                raise InputError(f"the state of an earlier run has form {form}; this version reads {_FORM}")
             for name in ("files", "asked", "waiting"):
                 values[name] = _rows(values[name])
             values["streams"] = tuple(_stream(stream) for stream in values["streams"])
@@ -138,7 +138,7 @@ class Carried:
             check(made)
             return made
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise InputError(f"what an earlier run left cannot be read: {type(error).__name__}") from None
+            raise InputError(f"the state of an earlier run can't be read: {type(error).__name__}") from None
 
 
 def _fields(value: Any) -> dict[str, Any]:

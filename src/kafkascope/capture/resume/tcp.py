@@ -104,7 +104,7 @@ def restore(
     places: Sequence[Place],
     ranges: RereadRanges,
 ) -> list[tuple[int, str]]:
-    """Restores `carried[n]` as connection `n`, on `flows[n]`. (connection, what could not be read again)"""
+    """Restores `carried[n]` as connection `n`, on `flows[n]`. Returns (connection, what couldn't be read again)."""
     tables = reassembler._tables
     tables.counts[StreamCount.WANT_CONNECTIONS] = len(carried)
     tables.counts[StreamCount.WANT_NODES] = sum(

@@ -1,4 +1,4 @@
-"""Remembers what each stream delivered last, to tell how many bytes of a retransmission differ and when they first
+"""Remembers what each stream delivered last, to find how many bytes of a retransmission differ and when they first
 came. There is one ring per stream; streams whose numbers share a ring take it over from each other."""
 
 from typing import Any

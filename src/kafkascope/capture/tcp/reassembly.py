@@ -89,7 +89,7 @@ class Reassembler:
 
     @property
     def forgotten(self) -> dict[str, tuple[int, int]]:
-        """Protocol to (connections, bytes) of those that are not among `connections` any more."""
+        """Protocol to (connections, bytes) of those that are no longer among `connections`."""
         rows = zip((*PROTOCOLS, PROTOCOLS[KAFKA]), self._tables.forgotten.tolist(), strict=True)
         return {protocol: (count, size) for protocol, (count, size) in rows if count}
 
@@ -112,7 +112,7 @@ class Reassembler:
 
     @property
     def is_crowded(self) -> bool:
-        """Whether there are so many connections that those that ended should be retired."""
+        """If the number of connections is high enough that those that ended should be retired."""
         return bool(self._tables.counts[StreamCount.CONNECTIONS] >= self._tables.counts[StreamCount.MOST_OTHERS])
 
     def retire(self, is_done: npt.NDArray[np.bool_]) -> None:
@@ -127,7 +127,7 @@ class Reassembler:
         ended[self._touched] = False
         retired = ended & (rows[:, Conn.LAST_NS] < rows[:, Conn.LAST_NS].max() - TRAILING_NS)
         if count - others - int(retired.sum()) > MAX_CONNECTIONS // 2:
-            # So many that a late retransmission is the smaller evil.
+            # At this number, a late retransmission is the smaller evil.
             retired = ended
         rows[retired, Conn.PROTOCOL] = RETIRED
         self._tables.counts[StreamCount.OTHERS] += int(retired.sum())
@@ -278,11 +278,17 @@ class Reassembler:
         self._reported = {column: count[column] for column in self._reported}
         if new[StreamCount.STRAYS]:
             problems.append(
-                Problem("stray", f"{new[StreamCount.STRAYS]} segments fit no connection of their flow", -1, -1, 0)
+                Problem(
+                    "stray",
+                    f"{new[StreamCount.STRAYS]} segments don't belong to any connection of their flow",
+                    -1,
+                    -1,
+                    0,
+                )
             )
         if new[StreamCount.AFTER_FIN_BYTES]:
             lost = new[StreamCount.AFTER_FIN_BYTES]
-            problems.append(Problem("after_fin", f"{lost} bytes came behind the end of their stream", -1, -1, lost))
+            problems.append(Problem("after_fin", f"{lost} bytes came after the end of their stream", -1, -1, lost))
         if new[StreamCount.REFUSED]:
             refused = new[StreamCount.REFUSED]
             text = f"more than {MAX_CONNECTIONS} connections at once; {refused} segments of others are left out"

@@ -39,8 +39,8 @@ from kafkascope.columnar.compiling.jit import jit
 from kafkascope.limits import MAX_CONNECTIONS
 
 _WORD = 0xFFFFFFFF
-# A segment this far from the next byte belongs to another connection. Ahead: as much as a recording may lose at once.
-# Behind: a retransmission is at most some windows old.
+# A segment this far from the next byte belongs to another connection. Above: as much as a recording may lose at once.
+# Below: a retransmission is at most some windows old.
 AHEAD = 1 << 28
 BEHIND = -(1 << 26)
 # The same for segments that trail a connection after its end: a window.
@@ -124,7 +124,7 @@ def begin(t: Tables, o: Output, data: Any, flow: int, time: int, packet: int) ->
 @jit
 def forget_connection(t: Tables, kept: int) -> Number:
     """The number of a connection without Kafka, or of a retired one, that is forgotten for a new connection; or the
-    next free number. A connection with bytes in this batch stays: they have not been examined yet."""
+    next free number. A connection with bytes in this batch stays: they haven't been examined yet."""
     count = t.counts
     count[StreamCount.LOOKS] = max(count[StreamCount.LOOKS] - LOOKS_GIVEN_BACK, 0)
     for _ in range(min(MOST_LOOKED_AT - count[StreamCount.LOOKS], count[StreamCount.CONNECTIONS])):
@@ -202,7 +202,7 @@ def connection_of_syn(t: Tables, o: Output, data: Any, s: Segment, i: int) -> Nu
             t.connections[number, Conn.OPENER] = direction
     other_stream = 2 * number + (1 - direction)
     if acknowledged >= 0 and t.streams[other_stream, Stream.BASE] < 0:
-        # The SYN that this one acknowledges was not recorded, but its number is known.
+        # The SYN that this one acknowledges wasn't recorded, but its number is known.
         open_stream(t, o, other_stream, (acknowledged - 1) & _WORD, s.time[i], s.packet[i])
         t.connections[number, Conn.OPENER] = 1 - direction
     return number
@@ -371,7 +371,7 @@ def has_room(t: Tables, o: Output, flow: int) -> Number:
 
 @jit
 def reassemble(t: Tables, o: Output, data: Any, s: Segment, first: int) -> Number:
-    """Reassembles from segment `first` on; the number of the first segment that was not taken."""
+    """Reassembles from segment `first` on; returns the number of the first segment that wasn't taken."""
     streams = t.streams
     count = t.counts
     acknowledged = len(s.acknowledgement) > 0
@@ -456,7 +456,8 @@ def reassemble_segment(t: Tables, o: Output, data: Any, s: Segment, i: int) -> N
 
 @jit
 def finish_streams(t: Tables, o: Output, data: Any, stream: int) -> Number:
-    """Delivers all that still waits, from `stream` on, out of the spill alone; the first stream that was not done."""
+    """Delivers all that still waits, from `stream` on, from the spill alone; returns the first stream that wasn't
+    done."""
     for stream in range(stream, 2 * t.counts[StreamCount.CONNECTIONS]):  # noqa: B020
         state = t.streams[stream]
         t.counts[StreamCount.WANT_ROWS] = t.counts[StreamCount.ROWS] + 2 * state[Stream.HELD_COUNT] + 4

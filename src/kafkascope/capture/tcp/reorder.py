@@ -1,5 +1,5 @@
 """Puts the segments of one stream in order. The first copy of a byte wins; missing bytes become a gap when they are
-sure not to come, or when more waits for them than `limits` allow."""
+certain not to come, or when more waits for them than `limits` allow."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ from kafkascope.capture.tcp.stream_table import (
 from kafkascope.columnar.compiling.jit import jit
 from kafkascope.limits import MAX_EARLY_BYTES, MAX_EARLY_SEGMENTS, MAX_EARLY_TOTAL_BYTES
 
-# Acknowledged bytes are not sent again; but two interfaces, or the queues of one, may deliver data after its
+# Acknowledged bytes aren't sent again; but two interfaces, or the queues of one, may deliver data after its
 # acknowledgement. They differ by less than this many segments of the connection, and by less than this time.
 GRACE_SEGMENTS = 64
 GRACE_NS = 1_000_000_000
@@ -82,7 +82,7 @@ def deliver(
 def count_repeated(
     t: Tables, o: Output, stream: int, offset: int, length: int, different: int, first: int, time: int, packet: int
 ) -> None:
-    """Counts bytes that came again, as duplicated or retransmitted; `first` is when they first came."""
+    """Counts repeated bytes, as duplicated or retransmitted; `first` is when they first came."""
     connection = t.connections[stream >> 1]
     if first != FORGOTTEN and abs(time - first) <= SAME_PACKET_NS:
         connection[Conn.DUPLICATED] += length
@@ -102,7 +102,7 @@ def count_repeated(
 
 @jit
 def last_far(t: Tables, stream: int, low: int) -> Number:
-    """The last node of the far lane that ends at `low` or before, -1 where there is none."""
+    """The last node of the far lane that ends at `low` or before, -1 if there is none."""
     last = no_node()
     at = t.lanes[stream, 1]
     while at >= 0 and t.nodes[at, Early.END] <= low:
@@ -114,7 +114,7 @@ def last_far(t: Tables, stream: int, low: int) -> Number:
 
 @jit
 def last_express(t: Tables, stream: int, low: int) -> Number:
-    """Likewise, for the express lane."""
+    """The same for the express lane."""
     last = last_far(t, stream, low)
     at = t.nodes[last, Early.EXPRESS] if last >= 0 else t.lanes[stream, 0]
     while at >= 0 and t.nodes[at, Early.END] <= low:
@@ -257,7 +257,7 @@ def insert(
             start += end - low
             low = end
         if kind != PieceKind.BYTES:
-            # Nothing to compare: its length is what the packet claims, and no measure for what it may cost.
+            # Nothing to compare: its length is only what the packet claims, and must not determine the cost.
             at = end_of_run(t, at)
         end = min(high, t.nodes[at, Early.END])
         node = t.nodes[at]
@@ -312,7 +312,7 @@ def drain(t: Tables, o: Output, data: Any, stream: int, time: int, packet: int) 
 
 @jit
 def give_up(t: Tables, o: Output, data: Any, stream: int, upto: int, time: int, packet: int) -> None:
-    """Delivers the gaps that end at `upto` or before: they will not be filled."""
+    """Delivers the gaps that end at `upto` or before: they won't be filled."""
     state = t.streams[stream]
     while state[Stream.HEAD] >= 0 and t.nodes[state[Stream.HEAD], Early.OFFSET] <= upto:
         node = t.nodes[state[Stream.HEAD]]
@@ -345,7 +345,7 @@ def give_up_all(t: Tables, o: Output, data: Any, stream: int, time: int, packet:
 
 @jit
 def first_open(streams: Any, stream: int, count: int) -> Number:
-    """The first stream from `stream` on that `give_up_all` has something to do for, `count` where there is none."""
+    """The first stream from `stream` on that `give_up_all` has something to do for, `count` if there is none."""
     while stream < count:
         state = streams[stream]
         if state[Stream.HEAD] >= 0 or state[Stream.NEXT] < state[Stream.FIN_AT]:
@@ -358,7 +358,7 @@ def first_open(streams: Any, stream: int, count: int) -> Number:
 
 @jit
 def release(t: Tables, o: Output, data: Any, stream: int, time: int, packet: int) -> None:
-    """Called after each segment of the connection: gives up on what will not come."""
+    """Called after each segment of the connection: stops waiting for bytes that won't come."""
     state = t.streams[stream]
     if state[Stream.HEAD] < 0 and state[Stream.FIN_AT] <= state[Stream.NEXT]:
         return

@@ -25,7 +25,7 @@ class Conn(IntEnum):
     CONFLICTS = 7
     RETRANSMITTED = 8
     DUPLICATED = 9
-    PREVIOUS = 10  # the connection that had the flow before, -1 for none
+    PREVIOUS = 10  # the connection that had the flow before, -1 if none
     DIRTY = 11  # changed since Python last read it
     RESET_SEEN = 12
     PROTOCOL = 13  # its place in `PROTOCOLS`, or RETIRED
@@ -72,11 +72,11 @@ class Stream(IntEnum):
 
 
 class Early(IntEnum):
-    """The columns of `nodes`, the early segments. `AT` is in the batch's data, or -1 - its place in the spill.
-    `OFFSET` is -1 where the node is free, `LISTED` 1 where it is among the `fresh`. `EXPRESS` is the next node of
-    the express lane, -1 after the last one, and `LOCAL` if the node isn't on the lane; `FAR` is the same for the far
-    lane, which links some nodes of the express lane. `RUN` is a later node that this one reaches without a hole, -1
-    if none is known. Columns that a walk reads are adjacent, so that a node mostly takes one cache line."""
+    """The columns of `nodes`, the early segments. `AT` is in the batch's data, or -1 - its place in the spill. `OFFSET`
+    is -1 if the node is free, `LISTED` 1 if it is among the `fresh`. `EXPRESS` is the next node of the express lane, -1
+    after the last one, and `LOCAL` if the node isn't on the lane; `FAR` is the same for the far lane, which links some
+    nodes of the express lane. `RUN` is a later node that this one reaches without a hole, -1 if none is known. Columns
+    that a walk reads are adjacent, so that a node mostly takes one cache line."""
 
     KIND = 0
     OFFSET = 1
@@ -139,7 +139,7 @@ class Tables(NamedTuple):
     current: Int64s  # flow to connection
     connections: Int64s
     streams: Int64s
-    lanes: Int64s  # stream to the first node of its express lane and of its far lane, -1 where there is none
+    lanes: Int64s  # stream to the first node of its express lane and of its far lane, -1 if there is none
     nodes: Int64s
     free: Int64s  # nodes to use, a stack
     fresh: Int64s  # nodes whose bytes are in the batch

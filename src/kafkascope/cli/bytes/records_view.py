@@ -56,12 +56,13 @@ def _shown(batch: RecordBatch, full: bool) -> tuple[Record, ...]:
 
 
 def _record_line(record: Record, full: bool) -> str:
-    parts = [f"{record.offset}", f"key {_text(record.key, full)}", f"value {_text(record.value, full)}"]
-    parts += [f"header {printable(name)}={_text(value, full)}" for name, value in record.headers]
+    parts = [f"{record.offset}", f"key {data_text(record.key, full)}", f"value {data_text(record.value, full)}"]
+    parts += [f"header {printable(name)}={data_text(value, full)}" for name, value in record.headers]
     return "  ".join(parts)
 
 
-def _text(data: bytes | None, full: bool) -> str:
+def data_text(data: bytes | None, full: bool) -> str:
+    """Quoted text, hex of what is no text, or null; cut unless all is wanted."""
     if data is None:
         return "null"
     shown = data if full else data[:MAX_SHOWN_BYTES]

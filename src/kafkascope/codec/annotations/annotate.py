@@ -26,13 +26,13 @@ _FRAMING = {
     "#tags": "tag count",
     "#tag": "tag",
     "#size": "tag size",
-    "#trailing": "bytes behind the message",
+    "#trailing": "bytes after the message",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """`label` names the field or framing, `value` is its text, `remark` what a coded value means."""
+    """`label` names the field or framing, `value` is its text, `remark` the meaning of a coded value."""
 
     start: int
     end: int
@@ -76,7 +76,7 @@ def _fields(
     places: tuple[str, ...],
     by_path: dict[tuple[str, ...], tuple[LayoutField, tuple[str, ...]]],
 ) -> dict[tuple[str, ...], tuple[LayoutField, tuple[str, ...]]]:
-    """JSON path without indices to the field and its place in the catalog."""
+    """JSON path without indices, to the field and its place in the catalog."""
     for field in fields:
         name, place = (*names, field.name), (*places, field.source.name)
         by_path[name] = (field, place)
@@ -85,8 +85,7 @@ def _fields(
 
 
 def piece_value(raw: bytes, type_: str) -> Any:
-    """What the bytes of one span say. The message's value may say otherwise: of a tag that stands twice it has the
-    last."""
+    """The value in the bytes of one span. The message's value may differ: for a repeated tag it has the last one's."""
     if type_ == "string":
         return raw.decode(errors="replace")
     if type_ == "bool":
@@ -97,7 +96,7 @@ def piece_value(raw: bytes, type_: str) -> Any:
 
 
 def _siblings(value: Any, steps: list[tuple[str, int | None]]) -> dict[str, Any]:
-    """The struct that a piece lies in; empty where the same tag, standing again, has none at its place."""
+    """The struct that contains a piece; empty if a repeated tag has none at its place."""
     siblings: dict[str, Any] = {}
     for name, index in steps:
         if index is not None:
@@ -110,7 +109,7 @@ def _siblings(value: Any, steps: list[tuple[str, int | None]]) -> dict[str, Any]
 
 
 def _framing(kind: str, raw: bytes, type_: str) -> tuple[str, str | None]:
-    """What the bytes say; a compact length or count says one more than it means."""
+    """The value of framing bytes; a compact length or count is stored as one more than it means."""
     if type_ == "bytes":
         return f"{len(raw)} bytes", None
     if type_ != "uvarint":
@@ -137,7 +136,7 @@ def _remark(
 
 
 def value_text(value: Any) -> str:
-    """One value on one line, JSON-like; long bytes by their size."""
+    """One value on one line, JSON-like; for long bytes their size."""
     if value is None:
         return "null"
     if isinstance(value, bool):

@@ -8,7 +8,7 @@ from kafkascope.codec.message import decode, encode
 from kafkascope.schema.catalog import message
 from kafkascope.schema.layouts.layout import Layout, layout
 
-# What the header of an example says.
+# Marks the header of an example.
 EXAMPLE_CORRELATION_ID = 7
 EXAMPLE_CLIENT_ID = "checkout"
 
@@ -31,7 +31,7 @@ def annotated_frame(layout: Layout, value: dict[str, Any]) -> tuple[bytes, list[
 
 
 def annotations_of(frame: DecodedFrame, data: bytes, release: str | None) -> list[Annotation]:
-    """Length prefix, header, body, and what could not be read."""
+    """Length prefix, header, body, and the bytes that couldn't be read."""
     rows = []
     if frame.length is not None:
         rows.append(Annotation(0, 4, "message_size", 0, "message_size", False, "int32", str(frame.length), None))

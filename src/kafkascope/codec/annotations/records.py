@@ -1,6 +1,6 @@
-"""Annotates every byte of record data: each batch, and its records if they are not compressed.
+"""Annotates every byte of record data: each batch, and its records if they aren't compressed.
 
-What Kafka could not read raises `DecodeError`; a last batch that is not all there is one piece.
+Record data that Kafka couldn't read raises `DecodeError`; an incomplete last batch is one piece.
 """
 
 from collections.abc import Iterator
@@ -40,8 +40,8 @@ MESSAGE_1 = (*MESSAGE_0, ("timestamp", "int64", 8))
 
 
 def annotate_records(data: bytes, at: int = 0, path: str = "") -> list[Annotation]:
-    """`at` is added to every place, `path` stands before every path: record data lies inside a message. One batch alone
-    goes without a name of its own."""
+    """`at` is added to every place, `path` is put before every path, since record data is inside a message. A single
+    batch has no name of its own."""
     decoded = decode_records(data)
     rows = [
         row
@@ -51,9 +51,7 @@ def annotate_records(data: bytes, at: int = 0, path: str = "") -> list[Annotatio
     if decoded.truncated_bytes:
         start = len(data) - decoded.truncated_bytes
         text = f"{decoded.truncated_bytes} bytes"
-        rows.append(
-            Annotation(start, len(data), f"{path}cut", 0, "a batch that is cut off", False, "bytes", text, None)
-        )
+        rows.append(Annotation(start, len(data), f"{path}cut", 0, "an incomplete batch", False, "bytes", text, None))
     return [
         Annotation(
             row.start + at, row.end + at, row.path, row.depth, row.label, row.framing, row.type, row.value, row.remark
@@ -87,7 +85,7 @@ def _remark(name: str, number: int, batch: RecordBatch) -> str | None:
     if name == "attributes":
         return _attributes_text(batch)
     if name == "crc":
-        return "right" if batch.crc_ok else "wrong: the bytes make another"
+        return "right" if batch.crc_ok else "wrong: it doesn't match the bytes"
     if name == "baseTimestamp" and batch.has_delete_horizon:
         return f"delete horizon, {_time(number)}"
     if name.lower().endswith("timestamp") and number >= 0:
@@ -112,11 +110,11 @@ def _time(milliseconds: int) -> str:
     try:
         return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="milliseconds")
     except (OverflowError, ValueError, OSError):
-        return "no time of this calendar"
+        return "outside the calendar"
 
 
 def _key_and_value(data: bytes, batch: RecordBatch, position: int, path: str) -> Iterator[Annotation]:
-    """Of a message of magic 0 or 1; a compressed value holds a message set."""
+    """Fields of a message of magic 0 or 1; a compressed value contains a message set."""
     for name in ("key", "value"):
         length = _INT32.unpack_from(data, position)[0]
         remark = "null" if length < 0 else None
@@ -133,13 +131,11 @@ def _key_and_value(data: bytes, batch: RecordBatch, position: int, path: str) ->
         position += length
     if position < batch.end:
         text = f"{batch.end - position} bytes"
-        yield Annotation(
-            position, batch.end, f"{path}#trailing", 1, "bytes behind the value", True, "bytes", text, None
-        )
+        yield Annotation(position, batch.end, f"{path}#trailing", 1, "bytes after the value", True, "bytes", text, None)
 
 
 class _PieceWriter:
-    """The pieces of one record of magic 2 that has been read once already."""
+    """The pieces of one record of magic 2 that has been decoded once already."""
 
     def __init__(self, data: bytes, position: int, end: int, path: str) -> None:
         self.data = data
@@ -184,7 +180,7 @@ class _PieceWriter:
 
 
 def _bytes_text(raw: bytes) -> str:
-    """As text where it is text, else by its size."""
+    """As text if it is text, otherwise its size."""
     try:
         text = raw.decode()
     except UnicodeDecodeError:

@@ -1,5 +1,6 @@
-"""Gives the fast decoder of a layout: `decode(data, position)` returns a `Decoded`, or None where the careful decoder
-must read. It is written in C; where the package was built without a compiler, the careful decoder reads everything."""
+"""Provides the fast decoder of a layout: `decode(data, position)` returns a `Decoded`, or None if the careful decoder
+must read the bytes. It is written in C; if the package was built without a compiler, the careful decoder reads
+everything."""
 
 from collections.abc import Callable
 from typing import Any
@@ -31,7 +32,7 @@ def fast_decoder(layout: Layout) -> FastDecoder:
     values: dict[str, Any] = {
         "name": layout.message.name,
         "version": layout.version,
-        "value": NotImplemented,  # replaced by what was decoded
+        "value": NotImplemented,  # replaced by the decoded value
         "exact": True,
         "reasons": (),
         "spans": (),
@@ -62,10 +63,10 @@ def _plan(fields: tuple[LayoutField, ...]) -> tuple[tuple[Any, ...], ...]:
 
 
 def _default(field: LayoutField) -> Any:
-    """Lists and structs are made anew each time, which NotImplemented asks for."""
+    """Lists and structs are created each time, which NotImplemented requests."""
     value = field.default_value()
     return NotImplemented if isinstance(value, (list, dict)) else value
 
 
 def _leave_all(_: bytes, __: int) -> None:
-    """Stands in for the decoder in C where there is none."""
+    """Replaces the decoder in C if it's missing."""

@@ -1,10 +1,10 @@
 """Generates a Python function `encode(value)` that encodes complete values of a layout.
 
-Every field must be there, of its exact type, and nothing else. Anything other raises, and the careful `write` then
-encodes the value or reports what is wrong with it.
+Every field must be present, with its exact type, and nothing else. For any other value it raises, and the careful
+`write` then encodes the value or reports what is wrong with it.
 
 In the generated text, `out` collects the pieces. A run of fixed-size values is one pack, and the length or count after
-it is the last of them.
+it is its last part.
 """
 
 from collections.abc import Callable
@@ -33,12 +33,12 @@ CODES = {
 }
 # Types whose every bit pattern is a value and whose arrays struct writes in one go.
 _NUMBERS = frozenset(CODES) - {"bool", "uuid", "float64"}
-# Arrays this short have their writers made beforehand: replica lists nearly always are.
+# Arrays this short have their writers prepared: replica lists nearly always are.
 _SHORT = 16
 
 
 def exactly(value: Any, default: Any) -> bool:
-    """Whether a value that equals a default is of its types too: 0 == False and -1 == -1.0."""
+    """If a value that equals a default has its types too: 0 == False and -1 == -1.0."""
     if type(value) is not type(default):
         return False
     if isinstance(default, dict):
@@ -47,13 +47,13 @@ def exactly(value: Any, default: Any) -> bool:
 
 
 def long_string(length: int) -> bytes:
-    """The length of a compact string that needs more than a byte, written as one more than it is."""
+    """The length of a compact string that needs more than a byte, already increased by one."""
     if length > MAX_STRING_BYTES + 1:
         raise NotCanonical
     return uvarint(length)
 
 
-# What the written text refers to.
+# Names that the generated text uses.
 _GLOBALS = {
     "BYTES": tuple(bytes([value]) for value in range(128)),
     "INT": frozenset([int]),
@@ -75,7 +75,7 @@ def compile_encoder(layout: Layout) -> Encoder:
 
 
 def encoder_source(layout: Layout, namespace: dict[str, Any]) -> str:
-    """The text; what it refers to goes into `namespace`."""
+    """The text; the objects that it uses go into `namespace`."""
     source = _EncoderSource(layout.flexible)
     source.line("out = []")
     source.struct(layout.fields, "value")
@@ -85,7 +85,7 @@ def encoder_source(layout: Layout, namespace: dict[str, Any]) -> str:
 
 
 class _EncoderSource:
-    """Collects statements; `out` is the list that they write to, another one inside each tag."""
+    """Collects statements; `out` is the list that they write to, a different one inside each tag."""
 
     def __init__(self, flexible: bool) -> None:
         self.flexible = flexible
@@ -94,7 +94,7 @@ class _EncoderSource:
         self.depth = 1
         self.counter = 0
         self.run: list[tuple[str, str]] = []  # (struct code, expression) not written yet
-        self.types: dict[str, list[str]] = {}  # type -> variables of the run that must be of it
+        self.types: dict[str, list[str]] = {}  # type -> variables of the run that must have it
         self.out = "out"
 
     def line(self, text: str) -> None:
@@ -102,7 +102,7 @@ class _EncoderSource:
         self.raw(text)
 
     def raw(self, text: str) -> None:
-        """Before the pending run: a statement that writes nothing."""
+        """Adds a statement that writes nothing before the pending run."""
         self.lines.append("    " * self.depth + text)
 
     def new(self) -> str:
@@ -119,7 +119,7 @@ class _EncoderSource:
             self.raw(f"{self.out}.append({self.packed()})")
 
     def packed(self, length: str = "", longer: str = "") -> str:
-        """The expression that packs the run, with a compact length behind it if there is one: mostly a byte."""
+        """The expression that packs the run, followed by a compact length if there is one, mostly a byte."""
         self.check_types()
         run, self.run = self.run, []
         packs = self.pack(run)
@@ -144,7 +144,7 @@ class _EncoderSource:
         return f"{self.constant(packer.pack)}({', '.join(text for _, text in run)})"
 
     def struct(self, fields: tuple[LayoutField, ...], value: str) -> None:
-        # A missing field is a KeyError; one too many makes more than there are.
+        # A missing field is a KeyError; an additional one shows in the number of fields.
         self.raw(
             f"if len({value}) != {len(fields)}{'' if fields else f' or type({value}) is not dict'}: raise NotCanonical"
         )
@@ -178,7 +178,7 @@ class _EncoderSource:
             self.line(f"{section} += {uvarint(field.tag)!r} + uvarint(len({inner})) + {inner}")
             self.line(f"{count} += 1")
             self.depth -= 1
-            # 0 == False and 1 == True: an int where a bool belongs must not pass for the default.
+            # 0 == False and 1 == True: an int in place of a bool must not pass for the default.
             self.line(f"elif not exactly({content}, {_default_source(field)}): raise NotCanonical")
         self.run.append(("B", count))
         self.line(f"if {count}: {self.out}.append({section})")
@@ -231,7 +231,7 @@ class _EncoderSource:
         self.line(f"{self.out}.append({name})")
 
     def count(self, field: LayoutField, length: str, classic: str, longer: str) -> None:
-        """The length or count as it is written: compact ones have been made one more than they mean."""
+        """The length or count as it is written: compact ones have been increased by one already."""
         if field.compact:
             self.raw(f"{self.out}.append({self.packed(length, longer)})")
         else:
@@ -257,17 +257,17 @@ class _EncoderSource:
         self.depth -= 1
 
     def numbers(self, field: LayoutField, name: str, length: str) -> None:
-        """An array goes into one pack with its count and the run before it, if it is short."""
+        """A short array goes into one pack with its count and the run before it."""
         code = CODES[field.type]
         self.check_types()
         run = [*self.run, ("B" if field.compact else "i", length)]
         codes = "".join(code for code, _ in run)
         values = ", ".join(text for _, text in run)
         packers = self.constant([Struct(f">{codes}{count}{code}").pack for count in range(_SHORT)])
-        # Unpacking an empty list into a call costs more than asking.
+        # Unpacking an empty list into a call costs more than a check.
         empty = f"BYTES[{length}]" if run == [("B", length)] else f"{packers}[0]({values})"
         self.raw(f"if not {name}: {self.out}.append({empty})")
-        # A bool packs as a number, but is none.
+        # A bool packs as a number, but isn't one.
         self.raw(f"elif not INT.issuperset(map(type, {name})): raise NotCanonical")
         self.raw(f"elif len({name}) < {_SHORT}: {self.out}.append({packers}[len({name})]({values}, *{name}))")
         self.raw("else:")
@@ -278,13 +278,13 @@ class _EncoderSource:
 
 
 def _default_source(field: LayoutField) -> str:
-    """Source text that makes the default anew each time it runs."""
+    """Source text that creates the default each time it runs."""
     return _display(field.default_value())
 
 
 def _display(value: Any) -> str:
     if isinstance(value, UUID):
-        assert not value.int, "no default is another uuid"
+        assert not value.int, "all uuid defaults are zero"
         return "ZERO_UUID"
     if isinstance(value, dict):
         return "{" + ", ".join(f"{name!r}: {_display(item)}" for name, item in value.items()) + "}"

@@ -1,6 +1,6 @@
 """Decodes bytes as a frame or a body, guided by the message name if the user gave one.
 
-A request says itself what it is; `identify_named` reads what the user has named.
+A request names its own type; `identify_named` reads what the user has named.
 """
 
 from kafkascope.codec.frame import DecodedFrame, decode_frame, split_length
@@ -20,12 +20,12 @@ _TLS_RECORD = (1 << 14) + 2048
 
 
 def identify(raw: bytes, name: str | None, release: str | None, *, spans: bool = True) -> Identified:
-    """Without `spans`, which have a limit, an exact reading comes without them; only others are chosen by them."""
+    """Without `spans`, whose number is limited, an exact reading has none; others are still chosen with their help."""
     if name is None:
         _name_others(raw)
         return Identified(_request(raw, release, spans), None, release)
     message_name, version = parse_message(name)
-    layout(message_name, version, release)  # a version that does not exist is said before the bytes are looked at
+    layout(message_name, version, release)  # an unknown version is reported before the bytes are read
     try:
         if message(message_name).api is None:
             identified = Identified(None, decode(message_name, version, raw, release, spans=spans), release)
@@ -35,22 +35,22 @@ def identify(raw: bytes, name: str | None, release: str | None, *, spans: bool =
         _name_others(raw)
         raise
     if not identified.exact:
-        # What reads as the message that it is said to be is that, whatever else it begins like.
+        # Bytes that read as the named message are that message, whatever else they begin like.
         _name_others(raw)
     return identified
 
 
 def _name_others(raw: bytes) -> None:
-    """What often lies where Kafka was expected."""
-    # A TLS record: handshake, version 3.x, and a size that a record can have (RFC 8446, 5.1).
+    """Recognizes other protocols that are often found where Kafka was expected."""
+    # A TLS record: handshake, version 3.x, and a possible size (RFC 8446, 5.1).
     if raw[:2] == b"\x16\x03" and len(raw) > 5 and raw[2] <= 4 and 4 <= int.from_bytes(raw[3:5], "big") <= _TLS_RECORD:
-        raise InputError("this is TLS, not Kafka: what is inside cannot be read without the keys")
+        raise InputError("this is TLS, not Kafka: its content can't be read without the keys")
     if raw[:5] in (b"HTTP/", b"GET /", b"POST ", b"HEAD ", b"PUT /"):
         raise InputError("this is HTTP, not Kafka")
 
 
 def _check_length(raw: bytes) -> None:
-    """A request whose length prefix says something else than what is here: cut off, or more than one."""
+    """Reports a request whose length prefix doesn't match its bytes: cut off, or more than one."""
     announced = int.from_bytes(raw[:4], "big")
     key, version = int.from_bytes(raw[4:6], "big"), int.from_bytes(raw[6:8], "big")
     is_request = len(raw) >= 12 and key in apis() and bool(message(f"{apis()[key]}Request").releases_of(version))
@@ -59,7 +59,7 @@ def _check_length(raw: bytes) -> None:
 
 
 def _has_no_length(raw: bytes) -> bool:
-    """Whether the first four bytes are an API key and a version that is, or soon may be, one of its own."""
+    """If the first four bytes are an API key and a version that exists, or soon may."""
     key, version = int.from_bytes(raw[:2], "big"), int.from_bytes(raw[2:4], "big")
     return key in apis() and (key > 0 or version <= message("ProduceRequest").all_versions()[-1] + 5)
 
@@ -76,13 +76,14 @@ def _request(raw: bytes, release: str | None, spans: bool) -> DecodedFrame:
         return _request(raw, release, spans=True)
     _check_length(raw)
     if not _plausible(frame) and (frame.body is None or guess_responses(raw)):
-        raise _cannot_tell(raw, f"read as {frame.name or 'one'} v{frame.version} it is not exact: {frame.reasons[-1]}")
+        raise _cannot_tell(raw, f"read as {frame.name or 'one'} v{frame.version} it isn't exact: {frame.reasons[-1]}")
     return frame
 
 
 def _plausible(frame: DecodedFrame) -> bool:
-    """Newer than the catalog: known API or a frame whose length fits, and a small version. Otherwise: most of it was
-    read. Four bytes of a correlation id can pass for an API key and a version, but what follows then makes no sense."""
+    """For frames newer than the catalog: a known API, or a frame whose length fits, and a small version. For others:
+    most of it was read. Four bytes of a correlation id can pass for an API key and a version, but the next bytes then
+    make no sense."""
     if frame.body is None:
         return (frame.api is not None or frame.length is not None) and 0 <= frame.version < 100
     left = sum(span.end - span.start for span in frame.body.spans if span.path == "#trailing")
@@ -90,17 +91,17 @@ def _plausible(frame: DecodedFrame) -> bool:
 
 
 def _cannot_tell(raw: bytes, why: str) -> KafkascopeError:
-    """Wrong use where a response would fit, bad input where nothing does."""
+    """Wrong use if a response would fit, bad input if nothing does."""
     guesses = guess_responses(raw)
-    lead = f"no request of the catalog ({why}); a response or a bare body needs --as NAME:VERSION"
+    lead = f"not a known request ({why}); a response or a bare body needs --as NAME:VERSION"
     if not guesses:
-        return InputError(f"{lead}; it fits no response")
+        return InputError(f"{lead}; no response fits either")
     more = " and more" if len(guesses) > _MOST_GUESSES else ""
-    return UsageError(f"{lead}; it fits {', '.join(guesses[:_MOST_GUESSES])}{more}")
+    return UsageError(f"{lead}; responses that fit: {', '.join(guesses[:_MOST_GUESSES])}{more}")
 
 
 def guess_responses(raw: bytes) -> list[str]:
-    """Responses, newest version first, that read these bytes exactly, header included, and say something."""
+    """Responses, newest version first, that read these bytes exactly, header included, and have content."""
     names: list[str] = []
     start = split_length(raw)[1]
     if len(raw) - start < 6 or len(raw) > 1_000_000:

@@ -1,7 +1,7 @@
 """Decodes bytes as the request or response that the user named, with or without length and header.
 
-Whether length prefix and header are there is found by which reading comes out exact. Where none does, the reading that
-the prefix proves counts, else the one that gets furthest, and its error is the one that is raised.
+The reading that comes out exact shows if there are a length prefix and a header. If none is exact, the reading that the
+prefix proves counts, otherwise the one that gets furthest, and its error is raised.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from kafkascope.schema.layouts.layout import layout
 
 # Key, version and correlation id; a correlation id and a byte of the body.
 _LEAST_REQUEST, _LEAST_RESPONSE = 8, 5
-# A larger number than so many times what is here is rather a correlation id than the length of what was cut off.
+# A number larger than this many times the available bytes is rather a correlation id than the length of a cut frame.
 _MOST_MISSING = 8
 
 
@@ -40,18 +40,19 @@ class Identified:
 
 
 def check_size(raw: bytes) -> None:
-    """Of bytes that begin with a length prefix: it must be that of all the others."""
+    """If bytes begin with a length prefix, it must equal the number of the others."""
     announced, present = int.from_bytes(raw[:4], "big"), len(raw) - 4
     if announced > present:
-        raise InputError(f"the frame is cut off: its length says {announced} bytes, {present} are here")
+        raise InputError(f"the frame is cut off: its length is {announced} bytes, {present} are present")
     if announced < present:
         raise InputError(
-            f"more than one frame: the first one's length says {announced} bytes, {present} are here; decode reads one"
+            f"more than one frame: the first one's length is {announced} bytes, {present} are present; decode reads one"
         )
 
 
 def identify_named(raw: bytes, name: str, version: int, release: str | None, spans: bool) -> Identified:
-    """A response's header is four bytes that could be anything: where no prefix proves it, the bare body goes first."""
+    """A response's header is four bytes that could be anything: unless a prefix proves it, the bare body is tried
+    first."""
     attempt = _NamedMessage(raw, name, version, release, spans)
     problem: DecodeError | None = None
     inexact: list[Identified] = []
@@ -77,7 +78,7 @@ def identify_named(raw: bytes, name: str, version: int, release: str | None, spa
 
 
 class _NamedMessage:
-    """`proven` where a prefix that fits, or a request's own key and version, say that these are header and body."""
+    """`proven` if a matching prefix, or a request's own key and version, show that these are header and body."""
 
     def __init__(self, raw: bytes, name: str, version: int, release: str | None, spans: bool) -> None:
         self.raw, self.name, self.version, self.release, self.spans = raw, name, version, release, spans
@@ -106,17 +107,17 @@ class _NamedMessage:
         return Identified(frame, None, self.release)
 
     def check_other(self) -> None:
-        """What explains that there is no exact reading: a frame that is not whole or not alone, another request."""
+        """Reports why there is no exact reading: a frame that isn't whole or not the only one, a different request."""
         other = self._other_request()
         if other:
             raise InputError(
-                f"no {self.name} v{self.version}: its header says {other}; without --as a request is read as that"
+                f"not {self.name} v{self.version}: the header names {other}; without --as it is read as that"
             )
         if not self.framed and (self._begins_other_request() if self.is_request else self._begins_other_response()):
             check_size(self.raw)
 
     def _begins_other_request(self) -> bool:
-        """Whether a length stands in front of the key of this request and a version that there is."""
+        """If a length precedes the key of this request and an existing version."""
         version = int.from_bytes(self.raw[6:8], "big")
         same = self.raw[4:6] == (self.definition.key or 0).to_bytes(2, "big") and bool(
             self.definition.releases_of(version)
@@ -124,7 +125,7 @@ class _NamedMessage:
         return same and not self.proven and _LEAST_REQUEST <= self._announced <= MAX_FRAME_BYTES
 
     def _begins_other_response(self) -> bool:
-        """Whether what a length in front says is a response, or as much of one as is here gets furthest."""
+        """If the bytes after the length are a response, or if reading them as one gets furthest."""
         if not _LEAST_RESPONSE <= self._announced <= MAX_FRAME_BYTES:
             return False
         present = len(self.raw) - 4
@@ -151,8 +152,8 @@ class _NamedMessage:
         return f"{frame.name} v{frame.version}" if frame.exact or same else None
 
     def furthest(self) -> tuple[int, DecodeError | None]:
-        """(where it starts, what stops it) of the reading that gets furthest: the body, behind a header, behind a
-        length too."""
+        """(where it starts, what stops it) of the reading that gets furthest: the body alone, after a header, or after
+        a length and a header."""
         reached = [self._reach(0, header=False)]
         if not self.is_request:
             reached.append(self._reach(0, header=True))
@@ -178,6 +179,6 @@ class _NamedMessage:
 
 
 def _left(identified: Identified) -> int:
-    """Bytes behind what was read."""
+    """The number of bytes after those that were read."""
     body = identified.body or (identified.frame.body if identified.frame else None)
     return sum(span.end - span.start for span in body.spans if span.path == "#trailing") if body else 0

@@ -1,4 +1,4 @@
-"""Decodes damaged bytes as far as they go: pieces and values, and where and why decoding stopped."""
+"""Decodes damaged bytes as far as possible: pieces and values, and where and why decoding stopped."""
 
 import re
 from dataclasses import dataclass
@@ -21,8 +21,8 @@ _UNKNOWN = re.compile(r"tag(\d+)")
 
 @dataclass(frozen=True, slots=True)
 class Partial:
-    """`stopped` is the first byte that was not understood, `body_at` where the body begins. `value` lacks what was not
-    reached. `name` is None where not even the header could be read."""
+    """`stopped` is the first byte that wasn't understood, `body_at` where the body begins. `value` lacks fields that
+    weren't reached. `name` is None if not even the header could be read."""
 
     name: str | None
     version: int | None
@@ -35,8 +35,8 @@ class Partial:
 
 
 def read_partly(raw: bytes, target: tuple[str, int] | None, release: str | None) -> Partial:
-    """`asked` is a message and a version, None for a request that says itself what it is. Of the ways that the bytes
-    can be meant, with and without length and header, the one that gets furthest."""
+    """`target` is a message and a version, None for a request, which names its own type. Returns the reading that gets
+    furthest, with or without length and header."""
     tries = _tries(raw, target)
     readings = [_read(raw, start, header, body, release) for start, header, body in tries]
     return max(readings, key=lambda item: (item.name is not None, item.stopped))
@@ -62,8 +62,8 @@ def _tries(
 
 
 def _is_cut(raw: bytes, is_named: bool) -> bool:
-    """Whether the first four bytes may be the length of a frame that was cut off or, where nothing is said of what it
-    is, of the first of several: a correlation id is a small number too."""
+    """If the first four bytes may be the length of a frame that was cut off or, without a named message, of the first
+    of several: a correlation id is a small number too."""
     announced = int.from_bytes(raw[:4], "big", signed=True)
     if len(raw) < _LEAST_FRAME or not _LEAST_FRAME - 4 <= announced <= MAX_FRAME_BYTES:
         return False
@@ -76,7 +76,7 @@ def _read(
     rows: list[Annotation] = []
     if start:
         announced, present = int.from_bytes(raw[:4], "big", signed=True), len(raw) - 4
-        remark = None if announced == present else f"{present} are here"
+        remark = None if announced == present else f"{present} are present"
         rows.append(Annotation(0, 4, "message_size", 0, "message_size", False, "int32", str(announced), remark))
     head: dict[str, Any] = {}
     position = start
@@ -100,10 +100,10 @@ def _request(raw: bytes, start: int) -> tuple[tuple[str, int], tuple[str, int] |
     api = apis().get(key)
     header = ("RequestHeader", 1)
     if len(raw) - start < 4 or api is None:
-        return header, None, f"API key {key} is not in the catalog (offset {start})"
+        return header, None, f"API key {key} isn't in the catalog (offset {start})"
     name = f"{api}Request"
     if not message(name).releases_of(version):
-        return header, None, f"{name} v{version} is not in the catalog (offset {start + 2})"
+        return header, None, f"{name} v{version} isn't in the catalog (offset {start + 2})"
     return ("RequestHeader", header_version(name, version)), (name, version), ""
 
 
@@ -124,7 +124,7 @@ def _walk(
 
 
 def _rebuild(spans: tuple[Span, ...], raw: bytes) -> dict[str, Any]:
-    """The value as far as its pieces go."""
+    """The value as far as its pieces reach."""
     value: dict[str, Any] = {}
     for span in spans:
         path, _, kind = span.path.partition("#")
@@ -148,7 +148,7 @@ def _is_null(content: bytes, type_: str) -> bool:
 
 
 def _put(value: dict[str, Any], path: str, content: Any) -> None:
-    """At a path of names and indices, making what lies on the way."""
+    """Sets a value at a path of names and indices, creating what is missing on the way."""
     steps = [int(index) if index else name for name, index in _STEP.findall(path)]
     holder: Any = value
     for step, following in zip(steps, [*steps[1:], None], strict=True):

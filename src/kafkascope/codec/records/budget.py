@@ -1,5 +1,5 @@
 """Limits what decoding record data may create: decompressed bytes, records and headers. Raises `DecodeError` before
-the first of them that is too many."""
+creating the first one beyond the limit."""
 
 from kafkascope import limits
 from kafkascope.errors import DecodeError
@@ -27,12 +27,14 @@ class Budget:
 
     def too_large(self, where: str) -> DecodeError:
         most = limits.MAX_UNPACKED_BYTES
-        return DecodeError(f"{where}: unpacks to more than {most} bytes, all batches together; leave them packed")
+        return DecodeError(
+            f"{where}: decompresses to more than {most} bytes, all batches together; decode with unpack=False"
+        )
 
 
 def note(reasons: list[str], reason: str) -> None:
-    """Appends a reason; a million of them would say no more than the first hundred."""
+    """Appends a reason; a million of them would be no more useful than the first hundred."""
     if len(reasons) < limits.MAX_REASONS:
         reasons.append(reason)
     elif len(reasons) == limits.MAX_REASONS:
-        reasons.append(f"more than {limits.MAX_REASONS} reasons, the rest is not listed")
+        reasons.append(f"more than {limits.MAX_REASONS} reasons, the rest isn't listed")

@@ -1,7 +1,7 @@
 """Compresses and decompresses record data. No output is ever larger than what the budget has left.
 
-Unpacking writes into a buffer of known size, so a bomb stops at the buffer's end instead of filling the memory. Beside
-it zstd keeps a window of its own, which that library holds to 128 MiB.
+Decompression writes into a buffer of known size, so a bomb stops at the buffer's end instead of filling the memory.
+zstd also keeps a window, which its library limits to 128 MiB.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,17 +14,17 @@ from kafkascope.codec.records.budget import Budget
 from kafkascope.codec.records.lz4_frame import with_right_checksum, write_frame
 from kafkascope.errors import DecodeError
 
-# snappy-java frames raw snappy blocks behind this and two int32 versions; librdkafka writes one raw block alone.
+# snappy-java puts this and two int32 versions before blocks of raw snappy; librdkafka writes a single raw block.
 XERIAL_MAGIC = b"\x82SNAPPY\x00"
 _XERIAL_HEADER = XERIAL_MAGIC + (1).to_bytes(4, "big") * 2
 _XERIAL_BLOCK_BYTES = 32_768
 # A snappy copy of three bytes makes at most 64: no honest length is above this ratio.
 _SNAPPY_RATIO = 22
 
-# Batches mostly unpack to less than eight times their size; from there a too small buffer grows eightfold.
+# Batches mostly decompress to less than eight times their size; beyond that a buffer that is too small grows eightfold.
 _FIRST_BYTES = 4_096
 _GROWTH = 8
-# What a Rust writer says at the end of its buffer; there is no other sign of it.
+# The error of a Rust writer at the end of its buffer; there is no other sign of it.
 _BUFFER_FULL = "failed to write whole buffer"
 
 # Kafka's own default levels (KIP-390).
@@ -38,7 +38,7 @@ _INTO: dict[str, Callable[[Any, Any], int]] = {
 
 
 def unpack(compression: str, data: bytes, magic: int, budget: Budget, where: str) -> bytes:
-    """`where` names the batch in the `DecodeError` about data that is not of this compression, or too much of it."""
+    """`where` names the batch in the `DecodeError` for data that isn't of this compression, or too much of it."""
     if compression == "snappy":
         return _unpack_snappy(data, budget, where)
     if compression == "lz4" and magic == 0:
@@ -47,7 +47,7 @@ def unpack(compression: str, data: bytes, magic: int, budget: Budget, where: str
 
 
 def pack(compression: str, data: bytes, magic: int) -> bytes:
-    """As Kafka's Java client frames it; the packed bytes are this library's own."""
+    """In the framing of Kafka's Java client; the compressed bytes are this library's own."""
     if compression == "gzip":
         return bytes(cramjam.gzip.compress(data))
     if compression == "zstd":
@@ -72,7 +72,7 @@ def _unpack_growing(compression: str, data: bytes, budget: Budget, where: str) -
                 count = _INTO[compression](data, view)
         except cramjam.DecompressionError as error:
             if _BUFFER_FULL not in str(error):
-                raise DecodeError(f"{where}: {len(data)} bytes are not {compression}: {error}") from None
+                raise DecodeError(f"{where}: {len(data)} bytes aren't {compression}: {error}") from None
             if size == budget.bytes_left:
                 raise budget.too_large(where) from None
             size *= _GROWTH
@@ -93,7 +93,7 @@ def _unpack_snappy(data: bytes, budget: Budget, where: str) -> bytes:
             try:
                 cramjam.snappy.decompress_raw_into(block, view[position:end])
             except cramjam.DecompressionError as error:
-                raise DecodeError(f"{where}: {len(block)} bytes are not snappy: {error}") from None
+                raise DecodeError(f"{where}: {len(block)} bytes aren't snappy: {error}") from None
             position = end
     return buffer.getvalue()
 
@@ -112,7 +112,9 @@ def _snappy_blocks(data: bytes, where: str) -> Iterator[bytes]:
         length = int.from_bytes(data[position:start], "big", signed=True)
         if not 0 < length <= len(data) - start:
             left = max(0, len(data) - start)
-            raise DecodeError(f"{where}: snappy block of {length} bytes, {left} left (offset {position} of the packed)")
+            raise DecodeError(
+                f"{where}: snappy block of {length} bytes, {left} left (offset {position} of the compressed data)"
+            )
         position = start + length
         yield data[start:position]
 
@@ -121,7 +123,7 @@ def _snappy_size(block: bytes, where: str) -> int:
     try:
         size: int = cramjam.snappy.decompress_raw_len(block)
     except cramjam.DecompressionError as error:
-        raise DecodeError(f"{where}: {len(block)} bytes are not snappy: {error}") from None
+        raise DecodeError(f"{where}: {len(block)} bytes aren't snappy: {error}") from None
     if size > len(block) * _SNAPPY_RATIO:
-        raise DecodeError(f"{where}: snappy block of {len(block)} bytes cannot hold the {size} it announces")
+        raise DecodeError(f"{where}: snappy block of {len(block)} bytes can't contain the {size} that it announces")
     return size

@@ -7,7 +7,7 @@ from kafkascope.codec.message import decode
 from kafkascope.codec.records.record_types import Record, RecordBatch
 from kafkascope.errors import KafkascopeError
 
-# Number, Kafka's name, and the message that the value is.
+# Number, Kafka's name, and the message in the value.
 TYPES = {
     0: ("ABORT", "EndTxnMarker"),
     1: ("COMMIT", "EndTxnMarker"),
@@ -22,7 +22,7 @@ _UNKNOWN = ("UNKNOWN", None)
 
 @dataclass(frozen=True, slots=True)
 class ControlRecord:
-    """`type` is None where the key is too short to say it; `value` is None where it is not a known message."""
+    """`type` is None if the key is too short to have it; `value` is None if it isn't a known message."""
 
     offset: int
     version: int | None
@@ -33,10 +33,10 @@ class ControlRecord:
 
 def control_records(batch: RecordBatch) -> tuple[ControlRecord, ...]:
     """One for each record of a control batch, none for any other batch."""
-    return tuple(_control(record) for record in batch.records or ()) if batch.is_control else ()
+    return tuple(control_record(record) for record in batch.records or ()) if batch.is_control else ()
 
 
-def _control(record: Record) -> ControlRecord:
+def control_record(record: Record) -> ControlRecord:
     key = record.key or b""
     if len(key) < 4:
         return ControlRecord(record.offset, None, None, _UNKNOWN[0], None)
@@ -49,7 +49,7 @@ def _value(message: str | None, data: bytes) -> dict[str, Any] | None:
     if message is None or len(data) < 2:
         return None
     version = int.from_bytes(data[:2], "big", signed=True)
-    # The version stands before a transaction marker and is the first field of the others.
+    # The version precedes a transaction marker, and is the first field of the others.
     body = data[2:] if message == "EndTxnMarker" else data
     try:
         return decode(message, version, body).value

@@ -1,11 +1,11 @@
 """Decodes well-formed records of magic 2 as fast as plain Python can.
 
-At anything that is not the one way Kafka writes a record it raises `NotCanonical`, IndexError or UnicodeError: the
+For anything that isn't the one way Kafka writes a record it raises `NotCanonical`, IndexError or UnicodeError: the
 careful `record_walk` then starts over and reports what it was.
 
-A call costs more than reading a field, so the loop is compiled from text in which `VARINT name` stands for reading one,
-and `BYTES name` for reading a length and what it measures. Slices may run past a record's end unchecked: positions only
-grow, and each record's last one is compared.
+A call costs more than reading a field, so the loop is compiled from text in which `VARINT name` is replaced by code
+that reads one, and `BYTES name` by code that reads a length and its bytes. Slices may run past a record's end
+unchecked: positions only grow, and each record's last one is compared.
 """
 
 from collections.abc import Callable
@@ -66,7 +66,7 @@ _BYTES = """
         else:
             raise NotCanonical
 """
-# Up to three bytes in line; a last byte of zero would have been left out.
+# Up to three bytes inline; a last byte of zero would have been omitted.
 _VARINT = """
         {name} = data[position]
         position += 1

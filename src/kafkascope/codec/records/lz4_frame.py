@@ -1,13 +1,13 @@
-"""Reads and writes LZ4 frames as Kafka has them: independent blocks of 64 KiB and, at magic 0, a wrong header checksum
-(KIP-57).
+"""Reads and writes LZ4 frames as Kafka uses them: independent blocks of 64 KiB and, for magic 0, a wrong header
+checksum (KIP-57).
 
-Bytes in, a frame out; or a frame of magic 0 in, the same frame with the checksum that LZ4 asks for out.
+`write_frame` makes a frame from bytes; `with_right_checksum` gives a frame of magic 0 the checksum that LZ4 requires.
 """
 
 import cramjam
 
 _MAGIC = b"\x04\x22\x4d\x18"
-# Version 1, independent blocks, nothing optional; blocks of at most 64 KiB. Kafka's reader takes no dependent blocks.
+# Version 1, independent blocks, nothing optional; blocks of at most 64 KiB. Kafka's reader rejects dependent blocks.
 _DESCRIPTOR = b"\x60\x40"
 _BLOCK_BYTES = 65_536
 _STORED = 0x8000_0000
@@ -33,7 +33,7 @@ def write_frame(data: bytes, *, broken_checksum: bool) -> bytes:
 
 
 def with_right_checksum(frame: bytes) -> bytes:
-    """Whatever the header checksum was: Kafka does not look at it in magic 0."""
+    """Ignores the header checksum, as Kafka does for magic 0."""
     if len(frame) < 7:
         return frame
     optional = (8 if frame[4] & _CONTENT_SIZE_BIT else 0) + (4 if frame[4] & _DICTIONARY_BIT else 0)

@@ -1,6 +1,7 @@
-"""Decodes and encodes messages of magic 0 and 1 as `RecordBatch`. What Java cannot read is a `DecodeError`.
+"""Decodes and encodes messages of magic 0 and 1 as `RecordBatch`. What Java can't read is a `DecodeError`.
 
-An uncompressed message is a batch of one record; a compressed one holds a message set, one level deep. All lengths are
+An uncompressed message is a batch of one record; if compressed, it contains a message set, one level deep. All lengths
+are
 int32, in flexible versions of Fetch and Produce too (protocol note 36).
 """
 
@@ -24,7 +25,7 @@ from kafkascope.codec.records.record_types import (
 from kafkascope.codec.varint import wrap_int64
 from kafkascope.errors import DecodeError, EncodeError
 
-# offset, size, crc, magic, attributes; magic 1 has a timestamp behind them
+# offset, size, crc, magic, attributes; magic 1 has a timestamp after them
 _START = Struct(">qiIbb")
 _OVERHEAD_BYTES = 12
 _CRC_START = 16
@@ -37,7 +38,7 @@ LEAST_SIZES = (14, 22)
 def decode_message(
     data: bytes, start: int, end: int, budget: Budget | None, where: str
 ) -> tuple[RecordBatch, list[str]]:
-    """One message of a set, without a budget left packed; and why writing it anew would differ."""
+    """One message of a set, without a budget left compressed; and why encoding it again would differ."""
     message = _SetMessage(data, start, end, where, "")
     reasons = message.reasons
     right = crc32(memoryview(data)[start + _CRC_START : end])
@@ -51,13 +52,13 @@ def decode_message(
             budget.take_items(1, where)
             records = (message.record(message.offset, message.timestamp),)
         else:
-            reasons.append(f"{where}: {compression}, packed anew it is other bytes")
+            reasons.append(f"{where}: {compression}, and compressing it again makes different bytes")
             records = _inner(message, compression, budget, where)
             count = len(records)
             first = records[0].offset
     payload = data[message.body : end] if reasons or records is None else None
     if not crc_ok:
-        reasons.insert(0, f"{where}: crc is {message.crc}, the bytes make {right} (offset {start + 12})")
+        reasons.insert(0, f"{where}: crc is {message.crc}, computed from the bytes it is {right} (offset {start + 12})")
     return RecordBatch(
         base_offset=first,
         batch_length=message.size,
@@ -81,17 +82,17 @@ def decode_message(
 
 
 class _SetMessage:
-    """The fields of one message that lies whole between `start` and `end`."""
+    """The fields of one message that is whole between `start` and `end`."""
 
     __slots__ = ("attributes", "body", "crc", "key", "magic", "offset", "reasons", "size", "timestamp", "value")
 
     def __init__(self, data: bytes, start: int, end: int, where: str, place: str) -> None:
         self.offset, self.size, self.crc, self.magic, self.attributes = _START.unpack_from(data, start)
         if not 0 <= self.magic <= 1:
-            raise DecodeError(f"{where}: magic {self.magic}, a message set has 0 or 1 (offset {start + 16}{place})")
+            raise DecodeError(f"{where}: magic {self.magic}; a message set has 0 or 1 (offset {start + 16}{place})")
         if self.size < LEAST_SIZES[self.magic]:
             least = LEAST_SIZES[self.magic]
-            raise DecodeError(f"{where}: size {self.size}, at least {least} wanted (offset {start + 8}{place})")
+            raise DecodeError(f"{where}: size {self.size}, expected at least {least} (offset {start + 8}{place})")
         check_compression(self.attributes, start + 17, where)
         self.reasons: list[str] = []
         self.body = start + _START.size
@@ -102,7 +103,7 @@ class _SetMessage:
         self.key, position = self._bytes(data, self.body, end, f"{where}.key", place)
         self.value, position = self._bytes(data, position, end, f"{where}.value", place)
         if position != end:
-            self.reasons.append(f"{where}: {end - position} bytes behind the value (offset {position}{place})")
+            self.reasons.append(f"{where}: {end - position} bytes after the value (offset {position}{place})")
 
     def _bytes(self, data: bytes, position: int, end: int, path: str, place: str) -> tuple[bytes | None, int]:
         start = position + 4
@@ -122,7 +123,7 @@ class _SetMessage:
 
 
 def _inner(wrapper: _SetMessage, compression: str, budget: Budget, where: str) -> tuple[Record, ...]:
-    """The records of a compressed message; what of them would not be written again goes into the wrapper's reasons."""
+    """The records of a compressed message; reasons why they wouldn't be written the same go to the wrapper's."""
     if compression == "zstd":
         raise DecodeError(f"{where}: zstd in magic {wrapper.magic}, which only magic 2 has")
     if wrapper.value is None:
@@ -135,7 +136,9 @@ def _inner(wrapper: _SetMessage, compression: str, budget: Budget, where: str) -
         size = _INT32.unpack_from(data, position + 8)[0]
         if size < LEAST_SIZES[0]:
             least = LEAST_SIZES[0]
-            raise DecodeError(f"{path}: size {size}, at least {least} wanted (offset {position + 8} of the unpacked)")
+            raise DecodeError(
+                f"{path}: size {size}, expected at least {least} (offset {position + 8} of the decompressed data)"
+            )
         end = position + _OVERHEAD_BYTES + size
         if end > len(data):
             break
@@ -143,9 +146,9 @@ def _inner(wrapper: _SetMessage, compression: str, budget: Budget, where: str) -
         messages.append(_inner_message(wrapper, data, position, end, path))
         position = end
     if position != len(data):
-        # Java stops here without a word.
+        # Java silently stops here.
         cut = len(data) - position
-        note(wrapper.reasons, f"{where}: {cut} bytes of a cut message (offset {position} of the unpacked)")
+        note(wrapper.reasons, f"{where}: {cut} bytes of a cut message (offset {position} of the decompressed data)")
     if not messages:
         raise DecodeError(f"{where}: {compression} and no message inside")
     base = _absolute_base(wrapper, messages[-1].offset, where)
@@ -159,7 +162,7 @@ def _inner(wrapper: _SetMessage, compression: str, budget: Budget, where: str) -
 
 
 def _inner_message(wrapper: _SetMessage, data: bytes, start: int, end: int, path: str) -> _SetMessage:
-    message = _SetMessage(data, start, end, path, " of the unpacked")
+    message = _SetMessage(data, start, end, path, " of the decompressed data")
     if message.attributes & 7:
         most = limits.MAX_NESTED_MESSAGE_SETS
         raise DecodeError(f"{path}: compressed inside a compressed message, {most} level is read")
@@ -167,16 +170,16 @@ def _inner_message(wrapper: _SetMessage, data: bytes, start: int, end: int, path
         note(wrapper.reasons, f"{path}: magic {message.magic} inside magic {wrapper.magic}")
     right = crc32(memoryview(data)[start + _CRC_START : end])
     if right != message.crc:
-        mismatch = f"crc is {message.crc}, the bytes make {right}"
-        note(wrapper.reasons, f"{path}: {mismatch} (offset {start + 12} of the unpacked)")
+        mismatch = f"crc is {message.crc}, computed from the bytes it is {right}"
+        note(wrapper.reasons, f"{path}: {mismatch} (offset {start + 12} of the decompressed data)")
     for reason in message.reasons:
         note(wrapper.reasons, reason)
     return message
 
 
 def _absolute_base(wrapper: _SetMessage, last: int, where: str) -> int:
-    """Magic 0 has absolute offsets inside. Magic 1 counts from 0 there, and the wrapper has the last one's (KIP-31);
-    a producer's wrapper says 0."""
+    """Magic 0 has absolute offsets inside. Magic 1 counts from 0 there, and the wrapper has the last one's (KIP-31); in
+    a producer's wrapper it is 0."""
     if wrapper.magic == 0 or wrapper.offset == 0:
         return 0
     offset: int = wrapper.offset
@@ -199,7 +202,7 @@ def encode_message(batch: RecordBatch, where: str) -> bytes:
         check_record(record, f"{where}.records[{index}]")
     if not batch.records or (batch.compression == "none" and len(batch.records) > 1):
         expected = "one record" if batch.compression == "none" else "a record"
-        raise EncodeError(f"{where}: {expected} wanted in a message of magic {batch.magic}, {len(batch.records)} given")
+        raise EncodeError(f"{where}: expected {expected} in a message of magic {batch.magic}, got {len(batch.records)}")
     if batch.compression == "none":
         record = batch.records[0]
         return _written(batch, record.offset, record.timestamp, _key_and_value(record, where), where)
@@ -234,13 +237,13 @@ def _message(magic: int, attributes: int, offset: int, timestamp: int, payload: 
         return _INT64.pack(offset) + Struct(">iI").pack(len(body) + 4, crc32(body)) + body
     except struct.error:
         raise EncodeError(
-            f"{where}: offset {offset}, timestamp {timestamp} or attributes {attributes} do not fit"
+            f"{where}: offset {offset}, timestamp {timestamp} or attributes {attributes} don't fit"
         ) from None
 
 
 def _key_and_value(record: Record, where: str) -> bytes:
     if record.headers:
-        raise EncodeError(f"{where}.headers: {len(record.headers)} given, only magic 2 has them")
+        raise EncodeError(f"{where}.headers: got {len(record.headers)}, but only magic 2 has them")
     out = bytearray()
     for value in (record.key, record.value):
         out += _INT32.pack(-1) if value is None else _INT32.pack(len(value)) + value

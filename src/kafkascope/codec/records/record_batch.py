@@ -1,4 +1,4 @@
-"""Decodes and encodes batches of magic 2 as `RecordBatch`. What Kafka's Java reader cannot read is a `DecodeError`."""
+"""Decodes and encodes batches of magic 2 as `RecordBatch`. What Kafka's Java reader can't read is a `DecodeError`."""
 
 import struct
 from dataclasses import replace
@@ -25,7 +25,7 @@ from kafkascope.errors import DecodeError, EncodeError
 
 HEADER_BYTES = 61
 _HEADER = Struct(">qiibIhiqqqhii")
-# The checksum covers what lies from the attributes on: a broker sets offset and leader epoch without touching it.
+# The checksum covers everything from the attributes on: a broker sets offset and leader epoch without changing it.
 _CRC_START = 21
 _CODES = {"b": "int8", "h": "int16", "i": "int32", "I": "uint32", "q": "int64"}
 _FIELDS = (
@@ -46,11 +46,11 @@ _FIELDS = (
 
 
 def decode_batch(data: bytes, start: int, end: int, budget: Budget | None, where: str) -> tuple[RecordBatch, list[str]]:
-    """The batch and why writing it anew would differ. Without a budget its records stay packed."""
+    """The batch and why encoding it again would differ. Without a budget its records stay compressed."""
     body = start + HEADER_BYTES
     if end < body:
         raise DecodeError(
-            f"{where}: length {end - start - 12}, at least {HEADER_BYTES - 12} wanted (offset {start + 8})"
+            f"{where}: length {end - start - 12}, expected at least {HEADER_BYTES - 12} (offset {start + 8})"
         )
     offset, length, epoch, magic, crc, attributes, *rest = _HEADER.unpack_from(data, start)
     last_delta, base_timestamp, max_timestamp, producer_id, producer_epoch, sequence, count = rest
@@ -58,14 +58,16 @@ def decode_batch(data: bytes, start: int, end: int, budget: Budget | None, where
         raise DecodeError(f"{where}: records count {count} (offset {start + 57})")
     check_compression(attributes, start + 21, where)
     right = crc32c(memoryview(data)[start + _CRC_START : end])
-    reasons = [] if crc == right else [f"{where}: crc is {crc}, the bytes make {right} (offset {start + 17})"]
+    reasons = (
+        [] if crc == right else [f"{where}: crc is {crc}, computed from the bytes it is {right} (offset {start + 17})"]
+    )
     records: tuple[Record, ...] | None = None
     payload: bytes | None = None
     if budget is None:
         payload = data[body:end]
     else:
         batch_start = BatchStart(offset, attributes, base_timestamp, max_timestamp, count)
-        records, inexact = _decode_payload(batch_start, data, body, end, budget, where)
+        records, inexact = decode_payload(batch_start, data, body, end, budget, where)
         if inexact:
             payload = data[body:end]
             reasons += inexact
@@ -94,26 +96,26 @@ def decode_batch(data: bytes, start: int, end: int, budget: Budget | None, where
 def check_compression(attributes: int, offset: int, where: str) -> None:
     if attributes & 7 >= len(COMPRESSIONS):
         most = len(COMPRESSIONS) - 1
-        raise DecodeError(f"{where}: compression {attributes & 7}, there are 0-{most} (offset {offset})")
+        raise DecodeError(f"{where}: compression {attributes & 7}; known are 0-{most} (offset {offset})")
 
 
-def _decode_payload(
+def decode_payload(
     batch: BatchStart, data: bytes, start: int, end: int, budget: Budget, where: str
 ) -> tuple[tuple[Record, ...], list[str]]:
-    """The records behind a header that has been read, and why writing them anew would differ."""
+    """The records after a header that has been read, and why encoding them again would differ."""
     count = batch.records_count
     if count == 0:
-        # A compacted batch keeps its header alone; Java does not look at what may follow.
+        # A compacted batch may have only its header; Java ignores what follows.
         return (), [f"{where}: {end - start} bytes and no record (offset {start})"] if end > start else []
     reasons: list[str] = []
     place = ""
     compression = COMPRESSIONS[batch.attributes & 7]
     if compression != "none":
         budget.take_items(count, where)
-        reasons.append(f"{where}: {compression}, packed anew it is other bytes")
+        reasons.append(f"{where}: {compression}, and compressing it again makes different bytes")
         data = unpack(compression, data[start:end], 2, budget, where)
         start, end = 0, len(data)
-        place = " of the unpacked"
+        place = " of the decompressed data"
     if count * LEAST_RECORD_BYTES > end - start:
         least = count * LEAST_RECORD_BYTES
         raise DecodeError(f"{where}: {count} records need {least} bytes, {end - start} left (offset {start}{place})")
@@ -134,7 +136,7 @@ def _decode_payload(
 
 
 def encode_batch(batch: RecordBatch, where: str) -> bytes:
-    """The batch with a new length, checksum and, if its records are there, count."""
+    """The batch with a new length, checksum and, if it has its records, count."""
     payload = batch.payload
     count = batch.records_count
     if batch.records is not None:
@@ -152,11 +154,11 @@ def encode_batch(batch: RecordBatch, where: str) -> bytes:
 
 
 def _says_the_same(batch: RecordBatch, payload: bytes) -> bool:
-    """Whether the kept payload, read with the batch's header of today, gives the batch's records of today."""
+    """If the kept payload, read with the batch's current header, has the batch's current records."""
     records = batch.records or ()
     start = BatchStart(batch.base_offset, batch.attributes, batch.base_timestamp, batch.max_timestamp, len(records))
     try:
-        return _decode_payload(start, payload, 0, len(payload), Budget(), "")[0] == records
+        return decode_payload(start, payload, 0, len(payload), Budget(), "")[0] == records
     except DecodeError:
         return False
 
@@ -168,7 +170,7 @@ def _written(batch: RecordBatch, records: tuple[Record, ...], where: str) -> byt
         check_record(record, path)
         delta = record.offset - batch.base_offset
         if not -(1 << 31) <= delta < 1 << 31:
-            raise EncodeError(f"{path}.offset: {record.offset} is not within int32 of {batch.base_offset}")
+            raise EncodeError(f"{path}.offset: {record.offset} isn't within int32 of {batch.base_offset}")
         body = bytearray([record.attributes & 0xFF])
         write_zigzag(body, wrap_int64(record.timestamp - batch.base_timestamp))
         write_zigzag(body, delta)
@@ -179,7 +181,7 @@ def _written(batch: RecordBatch, records: tuple[Record, ...], where: str) -> byt
             try:
                 raw = key.encode()
             except UnicodeEncodeError:
-                raise EncodeError(f"{path}.headers: a key is no string that UTF-8 can say") from None
+                raise EncodeError(f"{path}.headers: a key can't be encoded as UTF-8") from None
             _write_bytes(body, raw)
             _write_bytes(body, value)
         write_zigzag(out, len(body))
@@ -205,5 +207,5 @@ def _packed_header(batch: RecordBatch, where: str) -> bytes:
                 Struct(f">{code}").pack(value)
             except struct.error:
                 text = number_text(value) if isinstance(value, int) else shown(value)
-                raise EncodeError(f"{where}.{name}: {text} does not fit {_CODES[code]}") from None
+                raise EncodeError(f"{where}.{name}: {text} doesn't fit {_CODES[code]}") from None
         raise

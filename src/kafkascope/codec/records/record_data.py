@@ -1,4 +1,4 @@
-"""Decodes and encodes record data as Produce and Fetch carry it: any magic, whole or cut off at the end.
+"""Decodes and encodes record data as in Produce and Fetch: any magic, whole or cut off at the end.
 
 >>> batch = new_batch([Record(7, 1700000000000, b"key", None)])
 >>> [(r.offset, r.key, r.value) for r in decode_records(encode_records([batch])).batches[0].records]
@@ -28,7 +28,7 @@ __all__ = [
     "new_batch",
 ]
 
-# Offset and length stand first in every magic, and the magic itself at the same place.
+# Offset and length come first in every magic, and the magic itself is at the same place.
 _OVERHEAD_BYTES = 12
 _MAGIC_AT = 16
 _LENGTH = Struct(">i")
@@ -36,8 +36,8 @@ _HIGHEST_MAGIC = 2
 
 
 def decode_records(data: bytes | bytearray | memoryview, *, unpack: bool = True) -> Records:
-    """Every batch, with its records unless `unpack` is False. A last batch that is not all there is counted, not read;
-    a wrong checksum is a reason; what Kafka could not read raises `DecodeError`."""
+    """Every batch, with its records unless `unpack` is False. An incomplete last batch is counted, not read; a wrong
+    checksum is a reason; what Kafka couldn't read raises `DecodeError`."""
     raw = data if type(data) is bytes else as_bytes(data, "record data")
     budget = Budget()
     batches: list[RecordBatch] = []
@@ -48,7 +48,7 @@ def decode_records(data: bytes | bytearray | memoryview, *, unpack: bool = True)
         stop = _end_of_batch(raw, position, where)
         if stop is None or stop > end:
             whole = "its header needs 17" if stop is None else f"it has {stop - position}"
-            note(reasons, f"{where}: {end - position} bytes are there, {whole} (offset {position})")
+            note(reasons, f"{where}: {end - position} bytes are present, {whole} (offset {position})")
             break
         decode_one = decode_batch if raw[position + _MAGIC_AT] == _HIGHEST_MAGIC else decode_message
         budget.take_items(1, where)
@@ -61,33 +61,33 @@ def decode_records(data: bytes | bytearray | memoryview, *, unpack: bool = True)
 
 
 def _end_of_batch(raw: bytes, start: int, where: str) -> int | None:
-    """Where the batch ends by its own word, perhaps behind the data; None if that is cut off too."""
+    """The end of the batch by its length, perhaps after the data; None if the length is cut off too."""
     left = len(raw) - start
     if left < _OVERHEAD_BYTES:
         return None
     length: int = _LENGTH.unpack_from(raw, start + 8)[0]
     if length < LEAST_SIZES[0]:
-        raise DecodeError(f"{where}: length {length}, at least {LEAST_SIZES[0]} wanted (offset {start + 8})")
+        raise DecodeError(f"{where}: length {length}, expected at least {LEAST_SIZES[0]} (offset {start + 8})")
     if left <= _MAGIC_AT:
         return None
     magic = raw[start + _MAGIC_AT]
     if magic > _HIGHEST_MAGIC:
-        raise DecodeError(f"{where}: magic {magic}, there are 0-{_HIGHEST_MAGIC} (offset {start + _MAGIC_AT})")
+        raise DecodeError(f"{where}: magic {magic}; known are 0-{_HIGHEST_MAGIC} (offset {start + _MAGIC_AT})")
     return start + _OVERHEAD_BYTES + length
 
 
 def encode_records(batches: Iterable[RecordBatch]) -> bytes:
-    """The batches one behind the other, with lengths, counts and checksums made new. A batch as `decode_records` gave
-    it gets its own bytes back; a compressed one whose records changed is packed anew, never to the bytes it had."""
+    """The batches one after another, with new lengths, counts and checksums. A batch as returned by `decode_records`
+    gets its own bytes back; a compressed one whose records changed is compressed again, never to the bytes it had."""
     out = bytearray()
     for index, batch in enumerate(batches):
         where = f"batch[{index}]"
         if not isinstance(batch, RecordBatch):
-            raise EncodeError(f"{where}: {shown(batch)}, a RecordBatch wanted")
+            raise EncodeError(f"{where}: expected a RecordBatch, got {shown(batch)}")
         if not 0 <= batch.magic <= _HIGHEST_MAGIC:
-            raise EncodeError(f"{where}.magic: {batch.magic}, there are 0-{_HIGHEST_MAGIC}")
+            raise EncodeError(f"{where}.magic: {batch.magic}; known are 0-{_HIGHEST_MAGIC}")
         if batch.attributes & 7 >= len(COMPRESSIONS):
             most = len(COMPRESSIONS) - 1
-            raise EncodeError(f"{where}.attributes: compression {batch.attributes & 7}, there are 0-{most}")
+            raise EncodeError(f"{where}.attributes: compression {batch.attributes & 7}; known are 0-{most}")
         out += encode_batch(batch, where) if batch.magic == _HIGHEST_MAGIC else encode_message(batch, where)
     return bytes(out)

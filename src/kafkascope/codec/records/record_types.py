@@ -14,7 +14,7 @@ from kafkascope.errors import EncodeError
 
 COMPRESSIONS = ("none", "gzip", "snappy", "lz4", "zstd")
 _CREATE_TIME, _LOG_APPEND_TIME, _NO_TIMESTAMP_TYPE = "CreateTime", "LogAppendTime", "NoTimestampType"
-# What Kafka writes where there is no timestamp, producer, epoch or sequence.
+# Kafka's values for a missing timestamp, producer, epoch or sequence.
 NONE = -1
 
 _NUMBERS = Struct(">qqb")
@@ -42,8 +42,8 @@ class Record:
 
 
 class Draft:
-    """A `Record` in the making: the same slots, not yet frozen. Setting its `__class__` makes it one, in a quarter of
-    the time that a frozen dataclass takes to build itself."""
+    """A `Record` under construction: the same slots, not yet frozen. Setting its `__class__` makes it one, in a quarter
+    of the time that creating a frozen dataclass takes."""
 
     __slots__ = ("attributes", "headers", "key", "offset", "timestamp", "value")
 
@@ -58,7 +58,7 @@ class Draft:
 def make_record(
     offset: int, timestamp: int, key: bytes | None, value: bytes | None, headers: tuple[Header, ...], attributes: int
 ) -> Record:
-    """A `Record` by way of a `Draft`."""
+    """Creates a `Record` through a `Draft`."""
     draft = Draft()
     draft.offset = offset
     draft.timestamp = timestamp
@@ -71,12 +71,12 @@ def make_record(
 
 
 def check_record(record: object, path: str) -> None:
-    """`EncodeError` names the field that no record can have so: a time as a float, headers as a dict."""
+    """Raises an `EncodeError` that names the field with an impossible value: a time as a float, headers as a dict."""
     if not isinstance(record, Record):
-        raise EncodeError(f"{path}: {shown(record)}, a Record wanted")
+        raise EncodeError(f"{path}: expected a Record, got {shown(record)}")
     try:
         _NUMBERS.pack(record.offset, record.timestamp, record.attributes)
-        # Numbers of numpy can be packed, but turn over in sums.
+        # numpy's numbers can be packed, but overflow in sums.
         plain = type(record.offset) is type(record.timestamp) is type(record.attributes) is int
     except StructError:
         plain = False
@@ -84,29 +84,29 @@ def check_record(record: object, path: str) -> None:
         _check_numbers(record, path)
     for name, data in (("key", record.key), ("value", record.value)):
         if not isinstance(data, _BYTES_OR_NULL):
-            raise EncodeError(f"{path}.{name}: {shown(data)}, bytes or null wanted")
+            raise EncodeError(f"{path}.{name}: expected bytes or null, got {shown(data)}")
     pairs = "pairs of a string and bytes or null"
     if not isinstance(record.headers, (tuple, list)):
-        raise EncodeError(f"{path}.headers: {shown(record.headers)}, {pairs} wanted")
+        raise EncodeError(f"{path}.headers: expected {pairs}, got {shown(record.headers)}")
     for header in record.headers:
         match header:
             case (str(), bytes() | None):
                 pass
             case _:
-                raise EncodeError(f"{path}.headers: {pairs} wanted")
+                raise EncodeError(f"{path}.headers: expected {pairs}")
 
 
 def _check_numbers(record: Record, path: str) -> None:
     for name, bits in _NUMBER_BITS:
         number: object = getattr(record, name)
         if not isinstance(number, int):
-            raise EncodeError(f"{path}.{name}: {shown(number)}, int{bits} wanted")
+            raise EncodeError(f"{path}.{name}: expected int{bits}, got {shown(number)}")
         if not -(1 << bits - 1) <= number < 1 << bits - 1:
-            raise EncodeError(f"{path}.{name}: {number_text(number)} does not fit int{bits}")
+            raise EncodeError(f"{path}.{name}: {number_text(number)} doesn't fit int{bits}")
 
 
 class BatchStart(NamedTuple):
-    """What of a header of magic 2 its records need."""
+    """The fields of a header of magic 2 that its records need."""
 
     base_offset: int
     attributes: int
@@ -117,14 +117,14 @@ class BatchStart(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RecordBatch:
-    """A batch and where it lies: `start` inclusive, `end` exclusive, both from the first byte of the record data.
+    """A batch and its place: `start` inclusive, `end` exclusive, both from the first byte of the record data.
 
-    A compressed message of magic 0 or 1 carries the offset of its last record only: `base_offset` plus
-    `last_offset_delta` is that number, and not unpacked it stands for both. Without its records such a message does not
-    say how many they are (`records_count` None). With `has_delete_horizon`, `base_timestamp` is the delete horizon.
+    A compressed message of magic 0 or 1 has only the offset of its last record: `base_offset` plus `last_offset_delta`
+    is that number, and while it is compressed both have its meaning. Without its records the number of them is unknown
+    (`records_count` None). With `has_delete_horizon`, `base_timestamp` is the delete horizon.
 
-    `payload` is what followed the header, kept where writing the records anew would give other bytes. It is used as
-    long as it says what `records` say.
+    `payload` is what followed the header, kept if encoding the records again would make other bytes. It is used as long
+    as it matches `records`.
     """
 
     base_offset: int
@@ -175,10 +175,11 @@ class RecordBatch:
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """All batches of some record data; `truncated_bytes` of a last batch that is not all there come behind them.
+    """All batches of some record data; `truncated_bytes` of an incomplete last batch follow them.
 
-    `exact` says that writing every record anew gives the same bytes; `reasons` say why not. Only a wrong checksum and
-    a cut last batch change what `encode_records` makes of unchanged batches: it writes a kept payload as it came.
+    `exact` means that encoding every record again makes the same bytes; `reasons` are why not. For unchanged batches
+    only a wrong checksum and a cut last batch change the result of `encode_records`: it writes a kept payload
+    unchanged.
     """
 
     batches: tuple[RecordBatch, ...]
@@ -206,15 +207,13 @@ def new_batch(
     for index, record in enumerate(held):
         check_record(record, f"records[{index}]")
     if compression not in COMPRESSIONS:
-        raise EncodeError(f"no compression is called {compression!r}; there are {', '.join(COMPRESSIONS)}")
+        raise EncodeError(f"unknown compression {compression!r}; use one of {', '.join(COMPRESSIONS)}")
     if not held and (base_offset is None or magic < 2):
-        raise EncodeError("a batch of no records needs magic 2 and a base offset")
+        raise EncodeError("a batch without records needs magic 2 and a base offset")
     if timestamp_type not in (_CREATE_TIME, _LOG_APPEND_TIME):
-        raise EncodeError(
-            f"no timestamp type is called {timestamp_type!r}; there are {_CREATE_TIME}, {_LOG_APPEND_TIME}"
-        )
+        raise EncodeError(f"unknown timestamp type {timestamp_type!r}; use {_CREATE_TIME} or {_LOG_APPEND_TIME}")
     if magic < 2 and (is_transactional or is_control):
-        raise EncodeError(f"transactional and control batches need magic 2, this is {magic}")
+        raise EncodeError(f"transactional and control batches need magic 2, not {magic}")
     first = held[0].offset if base_offset is None or magic < 2 else base_offset
     attributes = COMPRESSIONS.index(compression)
     attributes |= LOG_APPEND_BIT if timestamp_type == _LOG_APPEND_TIME and magic else 0

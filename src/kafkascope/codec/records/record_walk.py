@@ -1,7 +1,7 @@
-"""Decodes records of magic 2 with care, and notes what Kafka would write differently. What Kafka's Java reader cannot
+"""Decodes records of magic 2 with care, and notes what Kafka would write differently. What Kafka's Java reader can't
 read is a `DecodeError`.
 
-It notes each place where writing the record again would give other bytes: longer varints than needed, null as -2.
+It notes each place where encoding the record again would make other bytes: longer varints than needed, null as -2.
 """
 
 from kafkascope.codec.records.budget import Budget, note
@@ -15,7 +15,7 @@ _LEAST_HEADER_BYTES = 2
 
 
 class RecordWalk:
-    """One pass over the records of one batch that names what it cannot read and notes what it could not write."""
+    """One pass over the records of one batch; it reports what it can't read and notes what it couldn't write."""
 
     __slots__ = ("batch", "budget", "data", "end", "place", "position", "reasons", "where")
 
@@ -34,7 +34,7 @@ class RecordWalk:
     def records(self) -> tuple[list[Record], list[str]]:
         records = [self._record(f"{self.where}.records[{index}]") for index in range(self.batch.records_count)]
         if self.position != self.end:
-            raise self._fail(self.where, f"{self.end - self.position} bytes behind the last record")
+            raise self._fail(self.where, f"{self.end - self.position} bytes after the last record")
         return records, self.reasons
 
     def _record(self, path: str) -> Record:

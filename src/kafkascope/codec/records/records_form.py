@@ -12,7 +12,7 @@ from kafkascope.schema.layouts.layout import LayoutField, layout
 
 
 def record_fields(body: Decoded, release: str | None) -> Iterator[tuple[str, bytes]]:
-    """(path, data) of every field that holds record data."""
+    """(path, data) of every field with record data."""
 
     def visit(fields: tuple[LayoutField, ...], value: dict[str, Any], prefix: str) -> Iterator[tuple[str, bytes]]:
         for field in fields:

@@ -1,6 +1,6 @@
 """Parses text to bytes: hex in any notation, a hex dump (xxd, hexdump -C, tcpdump -X, Wireshark), or base64.
 
-What is neither is an `InputError` that says where.
+Other text raises an `InputError` that names the place.
 """
 
 import re
@@ -13,17 +13,17 @@ from kafkascope.errors import InputError
 
 FORMS = ("auto", "hex", "dump", "base64", "raw")
 
-# So much is looked at to tell text from raw bytes.
+# The first bytes that decide between text and raw bytes.
 HEAD_BYTES = 4096
-# Of base64 that is as long, one in two hundred has letters alone.
+# One in two hundred base64 texts of this length consists of letters only.
 _SHORTEST_LETTERS = 24
-_NEITHER = "this is no {}; @file reads a file, - standard input"
+_NEITHER = "this isn't {}; use @file to read a file, - for standard input"
 _PREFIXES = ("0x", "0X", "\\x")
 _BETWEEN = str.maketrans(dict.fromkeys("\t\n\v\f\r\x1c\x1d\x1e\x1f :,-_"))
 
 
 def as_text(content: bytes) -> str | None:
-    """None where these are bytes rather than text: a frame starts with zero bytes, text has none."""
+    """None if these are bytes rather than text: a frame starts with zero bytes, text has none."""
     content = _unmarked(content)
     if any(byte < 9 or 13 < byte < 32 or byte > 126 for byte in content[:HEAD_BYTES]):
         return None
@@ -34,7 +34,7 @@ def as_text(content: bytes) -> str | None:
 
 
 def _unmarked(content: bytes) -> bytes:
-    """Without the byte order mark that Windows' editors and shells write, and what is in UTF-16 as ASCII."""
+    """Without the byte order mark that editors and shells of Windows write; UTF-16 becomes ASCII."""
     if content.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
         try:
             return content.decode("utf-16").encode("ascii")
@@ -55,7 +55,7 @@ def parse_text(text: str, form: str = "auto") -> bytes:
 
 
 def form_of(text: str) -> str:
-    """What text is taken for unless the user says: `dump`, `hex` or `base64`."""
+    """The form of a text if the user doesn't name one: `dump`, `hex` or `base64`."""
     if looks_like_dump(text):
         return "dump"
     return "hex" if _looks_like_hex(text) or meant_as_hex(text) else "base64"
@@ -67,13 +67,13 @@ def _is_word(text: str) -> bool:
 
 
 def meant_as_hex(text: str) -> bool:
-    """Base64 is not dressed so: a typo in hex is said to be one rather than read as something else."""
+    """Base64 has no such marks: a typo in hex is reported as one rather than read as something else."""
     digits = sum(character in "0123456789abcdefABCDEF" for character in text)
     return re.search(r"(?:^|[\s,])0[xX]|\\x|:|\S +\S", text.strip()) is not None or 10 * digits >= 9 * len(text.strip())
 
 
 def undressed(text: str) -> str:
-    """Hex without what stands before and between its digits."""
+    """Hex without the marks before and between its digits."""
     for prefix in _PREFIXES:
         text = text.replace(prefix, "")
     return text.translate(_BETWEEN)

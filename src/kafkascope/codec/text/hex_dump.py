@@ -10,10 +10,10 @@ from kafkascope.limits import MAX_DUMPED_PACKETS
 
 # `00000010  68 65 …  |he…|` (hexdump -C), `00000010: 6865 6c6c …  he` (xxd), `0x0010:  4500 …  E.` (tcpdump -X).
 _ROW = re.compile(r"^\s*(?:0x)?([0-9a-fA-F]{4,8})(:?)\s+(\S.*)$")
-# hexdump -C and od end with an offset alone.
+# hexdump -C and od end with a line that has only an offset.
 _END = re.compile(r"^\s*([0-9a-fA-F]{4,8}):?\s*$")
 _TCPDUMP = re.compile(r"^[ \t]*0x[0-9a-fA-F]{4}:\s", re.MULTILINE)
-# In front of its rows tcpdump says who sent what to whom.
+# Before its rows tcpdump prints who sent what to whom.
 _SUMMARY = re.compile(r"^(?![ \t]*0x).*(?: > .*:|\b(?:IP6?|ARP)\b)", re.MULTILINE)
 _TWO_SPACES, _FENCE = re.compile(r"\s{2,}"), re.compile(r"\||\s{3,}")
 _WORD = re.compile(r"^(?:[0-9a-fA-F]{2})+$")
@@ -27,8 +27,8 @@ class _DumpRow:
 
     @property
     def _area(self) -> str:
-        """Up to the column of characters: that is fenced by `|` or by two spaces."""
-        # Without a colon hexdump parts its two halves by two spaces, and Wireshark its characters by three.
+        """The part before the column of characters, which is set off by `|` or by two spaces."""
+        # Without a colon hexdump separates its two halves by two spaces, and Wireshark its characters by three.
         return (_TWO_SPACES if self.colon else _FENCE).split(self.rest, maxsplit=1)[0]
 
     @property
@@ -50,15 +50,15 @@ class _DumpRow:
 
     @property
     def has_characters(self) -> bool:
-        """Behind three spaces something that is not more hex, or is what the bytes are as characters."""
+        """If three spaces are followed by something that isn't more hex, or by the bytes as characters."""
         column = re.split(r"\s{3,}", self.rest, maxsplit=1)[1:]
         shown = "".join(chr(byte) if 32 <= byte < 127 else "." for byte in self.data)
         return bool(column) and (column[0] == shown.strip() or not all(map(_WORD.match, column[0].split())))
 
 
 def looks_like_dump(text: str) -> bool:
-    """A colon behind the offset or a `|` before the characters is a dump's alone, right or wrong. Hex may as well
-    stand in groups behind eight zeros: without those marks the offsets must fit."""
+    """Only a dump has a colon after the offset or a `|` before the characters, right or wrong. Hex may also be in
+    groups after eight zeros: without those marks the offsets must fit."""
     rows = [row for line in text.splitlines() if (row := _row(line))]
     if not rows:
         return False
@@ -80,7 +80,7 @@ def parse_dump(text: str) -> bytes:
 
 
 class Dump:
-    """Whole lines in, any number at a time. The first ones say whether it is tcpdump's."""
+    """Takes whole lines, any number at a time. The first ones show if it is tcpdump's."""
 
     def __init__(self) -> None:
         self.packets = [bytearray()]
@@ -103,7 +103,7 @@ class Dump:
             out = self.packets[-1]
             if row.offset != len(out):
                 raise InputError(
-                    f"line {number} of the dump is at {row.offset:#x}, {len(out):#x} expected: a row is missing"
+                    f"line {number} of the dump is at {row.offset:#x}, expected {len(out):#x}: a row is missing"
                 )
             out += row.data
         self._lines += text.count("\n")
@@ -120,10 +120,10 @@ def _rows(text: str, tcpdump: bool, first: int) -> Iterator[tuple[int, _DumpRow]
         if row is not None:
             yield number, row
         elif line.strip() == "*":
-            raise InputError(f"line {number} of the dump stands for repeated rows (*); make it with hexdump -v")
-        # tcpdump tells of each packet in front of its rows.
+            raise InputError(f"line {number} of the dump omits repeated rows (*); make it with hexdump -v")
+        # tcpdump describes each packet before its rows.
         elif line.strip() and not _END.match(line) and not (tcpdump and not line.lstrip().startswith("0x")):
-            raise InputError(f"line {number} of the dump has no offset in front")
+            raise InputError(f"line {number} of the dump doesn't begin with an offset")
 
 
 def _row(line: str) -> _DumpRow | None:
@@ -132,6 +132,6 @@ def _row(line: str) -> _DumpRow | None:
 
 
 def _offset(digits: str, *, colon: bool) -> int:
-    # od counts in octal unless told otherwise, and is the one with seven digits.
+    # od counts in octal by default, and only it has seven digits.
     octal = len(digits) == 7 and not colon and re.fullmatch("[0-7]+", digits)
     return int(digits, 8 if octal else 16)

@@ -1,7 +1,7 @@
-"""Parses text of any length piece by piece: hex, a hex dump or base64. Holds no more than the bytes that it writes, and
-stops where they are more than one frame has.
+"""Parses text of any length piece by piece: hex, a hex dump or base64. It holds only the bytes that it writes, and
+stops if they are more than one frame can have.
 
-The first pieces say which of them it is; a later one that isn't is an `InputError`.
+The first pieces decide the form; a later one that doesn't fit is an `InputError`.
 """
 
 import re
@@ -16,9 +16,9 @@ from kafkascope.codec.text.hex_dump import Dump, looks_like_dump
 from kafkascope.errors import InputError
 from kafkascope.limits import MAX_INPUT_BYTES
 
-# So much of the text says what it is.
+# This much of the text decides its form.
 _FIRST_CHARACTERS = 65_536
-# Hex that is dressed is in words of a few bytes.
+# Hex with marks comes in words of a few bytes.
 _LONGEST_WORD = 32
 _WRONG = re.compile(r"[^0-9a-fA-F]")
 
@@ -39,7 +39,8 @@ def parse_long(pieces: Iterable[bytes], form: str = "auto") -> bytes:
 
 
 def _is_hex(text: str) -> bool:
-    """Or is meant as such. A line of base64 may begin as hex is dressed, but it has no marks and no short words."""
+    """Also for text that is meant as hex. A line of base64 may begin like hex with marks, but has none itself, and no
+    short words."""
     if not _WRONG.search(undressed(text)):
         return True
     first = text.split(maxsplit=1)[0]
@@ -57,12 +58,14 @@ def _decoded(pieces: Iterator[bytes]) -> Iterator[str]:
             yield text.encode("ascii").decode()
         decoder.decode(b"", final=True)
     except UnicodeError:
-        raise InputError("the input starts as text and holds bytes that are none; --input raw reads it as is") from None
+        raise InputError(
+            "the input starts as text but contains other bytes; use --input raw to read it as is"
+        ) from None
 
 
 def _checked(out: bytearray) -> None:
     if len(out) > MAX_INPUT_BYTES:
-        raise InputError(f"more than {MAX_INPUT_BYTES} bytes, the most that one frame has, as a broker allows")
+        raise InputError(f"more than {MAX_INPUT_BYTES} bytes, the most that a broker allows for one frame")
 
 
 def _hex(texts: Iterator[str]) -> bytes:
@@ -70,7 +73,7 @@ def _hex(texts: Iterator[str]) -> bytes:
     held, before = "", 0
     for text in chain(texts, [None]):
         held += text or ""
-        # A prefix may go on in the next piece.
+        # A prefix may continue in the next piece.
         cut = len(held) - (text is not None and held.endswith(("0", "\\")))
         digits = undressed(held[:cut])
         if wrong := _WRONG.search(digits):
@@ -100,7 +103,7 @@ def _base64(texts: Iterator[str], form: str) -> bytes:
             out += b64decode(held[:whole], validate=True)
         except (Base64Error, ValueError):
             form_name = "base64" if form == "base64" else "hex, a hex dump or base64"
-            raise InputError(f"this is no {form_name}; its first characters say which one it is") from None
+            raise InputError(f"this isn't {form_name}, as its first characters suggest") from None
         held = held[whole:]
         _checked(out)
     return bytes(out)

@@ -1,16 +1,16 @@
-"""Extracts the TCP payload of one captured packet. Returns None for bytes that are no packet."""
+"""Extracts the TCP payload of one captured packet. Returns None for bytes that aren't a packet."""
 
 from kafkascope.errors import InputError
 
 _TCP = 6
 _IPV4, _IPV6 = b"\x08\x00", b"\x86\xdd"
-# Where the type of what follows stands, and where that begins: Ethernet, with a VLAN, Linux cooked (`-i any`) 1 and 2.
+# The places of the next protocol's type and of its header: Ethernet, with a VLAN, Linux cooked (`-i any`) 1 and 2.
 _LINKS = ((12, 14), (16, 18), (14, 16), (0, 20))
 READ_TAKES_CAPTURES = "`kafkascope read` takes a whole capture (tcpdump -w)"
 
 
 def _tcp_payload(data: bytes, *, sure: bool) -> bytes | None:
-    """`sure` where a tool said that it is a packet: it may be padded, and what is cut off or not TCP is an error."""
+    """`sure` if a tool printed it as a packet: it may be padded, and one that is cut off or not TCP is an error."""
     starts = [0, *(start for at, start in _LINKS if data[at : at + 2] in (_IPV4, _IPV6))]
     for start in [*starts, 4] if sure else starts:  # 4: a BSD loopback, whose header is a number in the host's order
         packet = _ip(data[start:])
@@ -22,12 +22,14 @@ def _tcp_payload(data: bytes, *, sure: bool) -> bytes | None:
         if protocol != _TCP:
             break
         if total > left or len(segment) < 20:
-            raise InputError(f"the packet is cut off: it has {total} bytes, {left} are here; record with tcpdump -s 0")
+            raise InputError(
+                f"the packet is cut off: it has {total} bytes, {left} are present; record with tcpdump -s 0"
+            )
         inner = (segment[12] >> 4) * 4
         if 20 <= inner <= len(segment):
             return segment[inner:]
     if sure:
-        raise InputError(f"this packet is not TCP; {READ_TAKES_CAPTURES}")
+        raise InputError(f"this packet isn't TCP; {READ_TAKES_CAPTURES}")
     return None
 
 
@@ -42,7 +44,7 @@ def _ip(data: bytes) -> tuple[int, int, int] | None:
 
 
 def one_payload(packets: list[bytes], *, sure: bool) -> bytes:
-    """Of packets the one that carries something; bytes that are no packet as they are."""
+    """The payload of the one packet that has any; bytes that aren't a packet are returned unchanged."""
     payloads = [_tcp_payload(packet, sure=sure) for packet in packets]
     full = [
         packet if payload is None else payload

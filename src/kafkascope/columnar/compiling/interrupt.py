@@ -8,15 +8,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
-# Set by the command line, whose process is its own.
+# Set by the command line, which owns its process.
 OWN_PROCESS = "_kafkascope_own_process"
 INTERRUPTED = 130
 
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Ctrl-C ends a process of our own at once; in another's it is raised at the end, for a kernel takes seconds. Where
-    somebody else handles the signal nothing is changed."""
+    """Ctrl-C ends a process of our own at once; in a process of others it is raised at the end, because a kernel takes
+    seconds. If other code handles the signal, nothing changes."""
     before = signal.getsignal(signal.SIGINT)
     in_main = threading.current_thread() is threading.main_thread()
     if not in_main or before is not signal.default_int_handler:

@@ -1,4 +1,4 @@
-"""Compiles the kernels of all rooms: the only module that asks numba to. What is compiled is kept by `kernel_files`."""
+"""Compiles the kernels of all rooms: the only module that calls numba's compiler. `kernel_files` stores the results."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,11 +8,11 @@ import numba
 from kafkascope.columnar.compiling.interrupt import uninterrupted
 from kafkascope.columnar.compiling.kernel_files import KernelFiles
 
-# The options of every kernel. Those of `capture` work on arrays and check every index. They make none, and who calls
-# them holds those that they get: nothing has to be counted. With numba's runtime every table that is handed on, and
-# every row of one, would be, by atomic operations. Those of `columnar` handle plain addresses alone, where there is no
-# index to check: `machine` says why none leaves its room, and guard pages in the tests prove it.
-# Nobody calls them from C, and those that other kernels alone call need no way in from Python either: the code that
+# The options of every kernel. Those of `capture` work on arrays and check every index. They create no arrays, and their
+# callers keep those that they pass alive, so reference counts aren't needed. With numba's runtime every table that is
+# passed on, and every row of one, would be counted with atomic operations. Those of `columnar` work on plain addresses,
+# where there is no index to check: `machine` explains why none leaves its room, and guard pages in the tests prove it.
+# Nothing calls them from C, and those that only other kernels call need no entry from Python either: the code that
 # unpacks forty arrays takes longer to compile than most kernels.
 _ALL: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 _WITHIN: dict[str, Any] = {"no_cpython_wrapper": True}
@@ -22,29 +22,29 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "jit": _ARRAYS,
     "inlined": _ARRAYS | {"forceinline": True},
     "inline": _ADDRESSES | _WITHIN | {"forceinline": True},
-    # Spelt out: what an inline function calls would be inline too.
+    # Listed explicitly: functions called by an inlined function would be inlined too.
     "plain": _ADDRESSES | _WITHIN | {"forceinline": False},
     "entry": _ADDRESSES,
 }
 
 
 def jit(function: Any) -> Any:
-    """A kernel of its own: compiled when first called, and kept."""
+    """A separate kernel: compiled when first called, and stored."""
     return _kept(function, "jit")
 
 
 def inlined(function: Any) -> Any:
-    """As `jit`, but never called: handing over forty arrays for each piece took longer than the piece."""
+    """Like `jit`, but always inlined: passing forty arrays for each piece took longer than the piece."""
     return _kept(function, "inlined")
 
 
-# Parts of the entry of `compiled`, which is kept with all of them inside.
+# Parts of the entry of `compiled`, which is stored with all of them inside.
 inline: Any = numba.njit(**OPTIONS["inline"])
 plain: Any = numba.njit(**OPTIONS["plain"])
 
 
 def entry(signature: str) -> Callable[[Any], Any]:
-    """Compiled or loaded at once, for one signature alone."""
+    """Compiled or loaded at once, for this signature only."""
 
     def compiled(function: Any) -> Any:
         made = _kept(function, "entry")
@@ -56,8 +56,8 @@ def entry(signature: str) -> Callable[[Any], Any]:
 
 
 def _kept(function: Any, name: str) -> Any:
-    """Two dispatchers: one for Python, whose kernels are kept, and within it one for other kernels, which have what it
-    compiles inside them."""
+    """Two dispatchers: one for Python, whose kernels are stored, and within it one for other kernels, which include
+    what it compiles."""
     made = numba.njit(**OPTIONS[name])(function)
     made._cache = KernelFiles(function, OPTIONS[name])
     compile_now = made.compile

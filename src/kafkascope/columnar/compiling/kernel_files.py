@@ -1,5 +1,5 @@
-"""Keeps compiled kernels in files. Each is found by the content of what it was compiled from, and read only if it is
-whole: numba's own files go by the one source that a function is in, and by an index that two processes can confuse."""
+"""Stores compiled kernels in files. Each is found by the content of what it was compiled from, and read only if it is
+whole. numba's own files are named after one source file, and have an index that two processes can corrupt."""
 
 import os
 import pickle
@@ -20,7 +20,7 @@ from numba.core.extending import _Intrinsic
 from kafkascope.columnar.compiling.kernel_folder import folder
 
 _CHECKSUM = 32
-# Untyped in numba, as is all that goes through them.
+# Untyped in numba, as is everything that passes through them.
 _rebuild: Any = compiler.CompileResult._rebuild
 _dumps: Any = serialize.dumps
 _normalize: Any = sigutils.normalize_signature
@@ -28,7 +28,8 @@ _O_NOFOLLOW: int = getattr(os, "O_NOFOLLOW", 0)
 
 
 class KernelFiles(NullCache):  # type: ignore[misc]
-    """What a dispatcher of numba asks for a compiled function before it compiles, and gives it afterwards."""
+    """The cache that numba's dispatcher asks for a compiled function before it compiles, and passes it to
+    afterwards."""
 
     def __init__(self, function: FunctionType, options: dict[str, Any]) -> None:
         self._function = function
@@ -40,14 +41,14 @@ class KernelFiles(NullCache):  # type: ignore[misc]
         return None if kept is None else str(kept)
 
     def load_overload(self, signature: Any, context: Any) -> Any:
-        # Refuses a folder that others can write to, whether or not there is a file.
+        # Refuse a folder that others can write to, whether it has the file or not.
         path = self._path(signature, context.codegen())
         payload = None if path is None else read(path)
         if payload is None:
             return None
         context.refresh()
         made = _rebuild(context, *pickle.loads(payload))  # noqa: S301 - of this user's own folder
-        # Two named tuples can have one name.
+        # Two named tuples can share a name.
         return made if tuple(made.signature.args) == tuple(_normalize(signature)[0]) else None
 
     def save_overload(self, signature: Any, made: Any) -> None:
@@ -68,7 +69,7 @@ class KernelFiles(NullCache):  # type: ignore[misc]
 
 
 def read(path: Path) -> bytes | None:
-    """None where the file is missing, cut, damaged, or somebody else's."""
+    """None if the file is missing, cut, damaged, or another user's."""
     try:
         number = os.open(path, os.O_RDONLY | _O_NOFOLLOW)
     except OSError:
@@ -83,7 +84,7 @@ def read(path: Path) -> bytes | None:
 
 
 def write(path: Path, payload: bytes) -> None:
-    """All of it or nothing, under a name of its own until it is there. A full disk is no reason to stop."""
+    """Atomic: writes under a temporary name, then renames. A full disk isn't an error."""
     own = path.with_name(f"{path.name}.{uuid4().hex}")
     try:
         with open(os.open(own, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _O_NOFOLLOW, 0o600), "wb") as file:
@@ -98,11 +99,11 @@ _known: dict[Any, str] = {}
 
 
 def content(function: FunctionType) -> str:
-    """Of a function and everything that is compiled into it, as it is in memory: code, constants, the values of globals
-    and of enclosing functions. So a process that outlives an upgrade of its files cannot leave an old kernel for the
-    new ones."""
+    """Digest input of a function and everything that is compiled into it, as it is in memory: code, constants, the
+    values of globals and of enclosing functions. So a process that outlives an upgrade of its files can't store an old
+    kernel under the new digest."""
     if function not in _known:
-        _known[function] = function.__qualname__  # where it calls itself
+        _known[function] = function.__qualname__  # if it calls itself
         names = function.__globals__
         cells = [cell.cell_contents for cell in function.__closure__ or ()]
         values = [(name, names[name]) for name in _names(function.__code__) if name in names]
@@ -136,7 +137,7 @@ def _value(value: Any) -> Any:
         return repr(value)
     if isinstance(value, FunctionType) and value.__module__.startswith("kafkascope."):
         return content(value)
-    # Modules, types and the functions of numba: the versions and sources that name the folder cover them.
+    # Modules, types and the functions of numba are covered by the versions and sources that name the folder.
     return getattr(value, "__name__", type(value).__name__), getattr(value, "_fields", None)
 
 

@@ -1,5 +1,5 @@
-"""Chooses the folder of compiled kernels: one per state of their sources, for one user alone. Compiled kernels are
-code: a folder that somebody else could write to is refused."""
+"""Chooses the folder of compiled kernels: one per state of their sources, for one user only. Compiled kernels are code:
+a folder that another user could write to is refused."""
 
 import os
 import re
@@ -23,9 +23,9 @@ from kafkascope.errors import UsageError
 from kafkascope.limits import MAX_KERNEL_FOLDERS, MAX_KERNEL_IDLE_DAYS
 
 PACKAGE = Path(__file__).parents[2]
-# Kernels are written here and nowhere else, with constants from here; a test says so.
+# Kernels are written here and nowhere else, with constants from here; a test checks that.
 ROOMS = ("columnar", "capture")
-# Settings of numba that change the machine code, and that its own key leaves out.
+# Settings of numba that change the machine code, and that its own key omits.
 _SETTINGS = ("OPT", "BOUNDSCHECK", "LOOP_VECTORIZE", "SLP_VECTORIZE", "ENABLE_AVX", "DEBUGINFO_DEFAULT")
 _DIGEST = re.compile("[0-9a-f]{32}")
 _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
@@ -33,17 +33,17 @@ _HOUR, _DAY = 3_600, 86_400
 
 
 def folder() -> Path | None:
-    """Created if missing. None where no folder can be: every process then compiles for itself."""
+    """Created if missing. None if no folder can be used: then every process compiles for itself."""
     base = base_folder()
     return base and _checked(base, digest())
 
 
 def base_folder() -> Path | None:
-    """Shared by all versions that this user has installed. Symbolic links are followed once, here."""
+    """Shared by all versions that this user has installed. Symbolic links are resolved once, here."""
     user = os.geteuid() if hasattr(os, "geteuid") else "user"
     chosen = os.environ.get("NUMBA_CACHE_DIR")
     if chosen:
-        # Often one for all users of a machine.
+        # Often one folder for all users of a machine.
         return Path(os.path.realpath(chosen), f"kafkascope-{user}")
     try:
         home = Path.home()
@@ -51,14 +51,15 @@ def base_folder() -> Path | None:
         return None
     caches = home / "Library" / "Caches" if sys.platform == "darwin" else home / ".cache"
     named = os.environ.get("XDG_CACHE_HOME", "")
-    if os.path.isabs(named):  # the specification has others ignored
+    if os.path.isabs(named):  # the specification ignores relative paths
         caches = Path(named)
     return Path(os.path.realpath(caches), "kafkascope", "kernels")
 
 
 @cache
 def digest() -> str:
-    """Of all that a compiled kernel depends on: sources, limits, versions, settings and this processor."""
+    """Digest of everything that a compiled kernel depends on: sources, limits, versions, settings and this
+    processor."""
     content = sha256()
     for path in sources(PACKAGE):
         source = path.read_bytes()
@@ -86,14 +87,14 @@ def processor() -> list[str]:
 
 
 def contents(kept: Path) -> tuple[int, int]:
-    """How many kernels a folder has, and their bytes."""
+    """The number of kernels in a folder, and their bytes."""
     sizes = [path.stat().st_size for path in kept.glob("*.kernel")]
     return len(sizes), sum(sizes)
 
 
 @cache
 def _checked(base: Path, name: str) -> Path | None:
-    """Goes down from the root, so that whatever is checked cannot be replaced by anybody but its owner and root."""
+    """Checks every folder from the root down, so that only its owner and root can replace what has been checked."""
     kept = base / name
     is_new = False
     try:
@@ -112,14 +113,14 @@ def _checked(base: Path, name: str) -> Path | None:
         if is_new:
             clean(base, kept)
         elif status.st_mtime < time.time() - _HOUR:
-            # Its last use: kernels that are there already are not written again.
+            # Marks its last use: existing kernels aren't written again.
             os.utime(kept)
     return kept
 
 
 def refuse(place: Path, status: os.stat_result, *, ours: bool) -> None:
-    """`ours` are the folders that nothing but kernels is kept in; above them root may own one, and others may add to
-    one that is sticky, as /tmp is."""
+    """`ours` are folders that contain only kernels; above them root may own a folder, and others may write to a sticky
+    one such as /tmp."""
     if not hasattr(os, "geteuid"):
         return
     fix = "or set NUMBA_CACHE_DIR to a folder of your own"
@@ -135,12 +136,12 @@ def refuse(place: Path, status: os.stat_result, *, ours: bool) -> None:
     elif status.st_mode & _WRITABLE_BY_OTHERS and not status.st_mode & stat.S_ISVTX:
         reason, fix = "can be written to by other users", f"chmod go-w {place}, {fix}"
     if reason:
-        raise UsageError(f"kernels are not kept in {place}: it {reason}, and compiled kernels are code; {fix}")
+        raise UsageError(f"refusing to store kernels in {place}: it {reason}, and compiled kernels are code; {fix}")
 
 
 def clean(base: Path, kept: Path) -> None:
-    """Folders of other versions go when nobody used them for long; those of the last day stay in any case, since
-    another environment of the same user may be at work with them."""
+    """Deletes folders of other versions that haven't been used for long; those of the last day stay, since another
+    environment of the same user may be using them."""
     used = {}
     for path in base.iterdir():
         if path != kept and _DIGEST.fullmatch(path.name):

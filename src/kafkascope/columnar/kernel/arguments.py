@@ -1,8 +1,8 @@
-"""Numbers the words of a job: what the kernel gets once for many calls."""
+"""Numbers the words of a job: the arguments that the kernel gets once for many calls."""
 
 (
     CODE,
-    OPEN_CODE,  # the program that takes a tag anywhere; the same where there are no tags
+    OPEN_CODE,  # the program that takes a tag anywhere; the same if there are no tags
     STACK,
     EXTENTS,
     EXTENTS_COUNT,
@@ -13,16 +13,16 @@
     OFFSETS_COUNT,
     TAIL,  # room for the last bytes
     TAIL_SIZE,
-    FIELDS,  # of the packed table, see `pack`; 0 where it is not to be packed
+    FIELDS,  # of the packed table, see `pack`; 0 if it isn't packed
     FIELDS_COUNT,
-    FORM_DATA,  # its metadata, and where in it stand the numbers that are filled in
+    FORM_DATA,  # its metadata, and the places in it of the numbers that are filled in
     FORM_SIZE,
     NODES_AT,
     BUFFERS_AT,
     LENGTH_AT,
     BODY_LENGTH_AT,
-    # Set by the kernel itself. Words are read again for each frame, which costs less than the registers that they would
-    # take away from what is done for each field.
+    # Set by the kernel itself. Words are read again for each frame, which costs less than keeping them in registers
+    # that the work on each field needs.
     FRAMES_BASE,
     FRAME_ENDS,
     FITTING,

@@ -1,6 +1,6 @@
-"""Reads the headers of record batches, one row per batch, or reports that this is no record data.
+"""Reads the headers of record batches, one row per batch, or reports that the bytes aren't record data.
 
-The verdict is that of `decode_records(..., unpack=False)` of the codec.
+The verdict equals that of `decode_records(..., unpack=False)` in the codec.
 """
 
 import numpy as np
@@ -22,7 +22,7 @@ from kafkascope.columnar.kernel.memory import (
 from kafkascope.columnar.kernel.signatures import Bool, Int, Pair
 from kafkascope.limits import MAX_RECORD_ITEMS
 
-# Offset and length stand before every batch, whatever its magic; the magic stands at the same place in all.
+# Every batch begins with offset and length, whatever its magic; the magic is at the same place in all.
 _OVERHEAD = 12
 _MAGIC_AT = 16
 _HEADER = 61
@@ -30,13 +30,13 @@ _HEADER = 61
 _LEAST_0, _LEAST_1 = 14, 22
 LEAST_BYTES = _OVERHEAD + _LEAST_0
 _COMPRESSIONS = 5
-# Bytes a value, in the order of the columns of a batch.
+# Bytes per value, in the order of the columns of a batch.
 ITEM_BYTES = (8, 8, 4, 4, 1, 4, 2, 8, 8, 8, 2, 4, 4)
 
 
 @inline
 def read_batches(p: Int, stop: Int, columns: Int, first: Int) -> Pair:
-    """(row behind the last batch, bytes of a cut last batch); the row is -1 where this is no record data."""
+    """(row after the last batch, bytes of a cut last batch); the row is -1 if this isn't record data."""
     none = np.int64(-1)
     row = first
     while stop - p >= _OVERHEAD:
@@ -84,7 +84,7 @@ def _batch(p: Int, size: Int, columns: Int, row: Int) -> Bool:
 
 @inline
 def _message(p: Int, size: Int, magic: Int, columns: Int, row: Int) -> Bool:
-    """Magic 0 and 1: a message of a message set, alone or compressed with others inside."""
+    """Magic 0 and 1: a message of a message set, by itself or compressed with others inside."""
     end = p + _OVERHEAD + size
     attributes = load_i8(p + 17)
     if attributes & 7 >= _COMPRESSIONS:
@@ -96,7 +96,7 @@ def _message(p: Int, size: Int, magic: Int, columns: Int, row: Int) -> Bool:
             return False
         stamp = load_i64(at)
         at += 8
-    # Key and value must lie within the message.
+    # Key and value must end within the message.
     for _ in range(2):
         if end - at < 4:
             return False
@@ -105,7 +105,7 @@ def _message(p: Int, size: Int, magic: Int, columns: Int, row: Int) -> Bool:
         if length > end - at:
             return False
         at += max(length, np.int64(0))
-    # A compressed message does not say how many it holds.
+    # A compressed message doesn't show how many it contains.
     records = np.int64(1 if attributes & 7 == 0 else -1)
     none = np.int64(-1)
     base = load_i64(p)

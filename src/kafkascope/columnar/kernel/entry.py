@@ -1,4 +1,4 @@
-"""Compiles or loads the kernel's one entry, which has everything that it calls compiled into it."""
+"""Compiles or loads the kernel's one entry, into which everything that it calls is compiled."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,14 +15,14 @@ from kafkascope.columnar.kernel.pack import pack, packed_size
 
 Kernel = Callable[[int, int, int, int, int, int, int, int], tuple[int, int]]
 _SIGNATURE = "UniTuple(int64, 2)(" + ", ".join(["int64"] * 8) + ")"
-# What the kernel is asked to do: one entry for all of it, since each takes its time to load.
+# The tasks of the kernel. One entry serves all of them, since loading each takes time.
 READ_FRAMES, PACKED_SIZE, PACK, CHECK, NARROW, LARGEST = range(6)
 
 
 @dataclass(frozen=True, slots=True)
 class WarmUp:
-    """`folder` is where compiled kernels are kept (see `kernel_folder`), None where no folder can be written to: every
-    process then compiles for itself. `from_disk` says that this one was there."""
+    """`folder` is where compiled kernels are stored (see `kernel_folder`), None if no folder can be written to: then
+    every process compiles for itself. `from_disk`: this kernel was loaded from there."""
 
     seconds: float
     from_disk: bool
@@ -30,7 +30,7 @@ class WarmUp:
 
 
 def warm_up() -> WarmUp:
-    """Makes the kernel ready: tens of seconds at the most the first time on a machine, a third of one after that."""
+    """Prepares the kernel: at most tens of seconds the first time on a machine, a third of a second after that."""
     start = perf_counter()
     made: Any = kernel()
     stats = made.stats
@@ -39,7 +39,8 @@ def warm_up() -> WarmUp:
 
 @cache
 def kernel() -> Kernel:
-    """(task, job or what the task takes in its place, and its other arguments) to what it gives, 0 for nothing."""
+    """Takes (task, the job or what the task takes in its place, further arguments); returns the task's result, 0 if
+    none."""
     made: Kernel = entry(_SIGNATURE)(_run)
     return made
 

@@ -1,7 +1,7 @@
-"""Reads fields of fixed size: runs of them, lists of runs, and the defaults of those that are not there.
+"""Reads fields of fixed size: runs of them, lists of runs, and the defaults of missing ones.
 
-Most are read and written as eight bytes, whatever their width, so that there is no choice to make: what is too much of
-that is written over by the next row, and behind the last row lies `WRITE_SLACK`.
+Most are read and written as eight bytes, whatever their width, which avoids branches: the excess is overwritten by the
+next row, and after the last row there is `WRITE_SLACK`.
 """
 
 import numpy as np
@@ -24,22 +24,22 @@ from kafkascope.columnar.kernel.memory import (
 )
 from kafkascope.columnar.kernel.signatures import Bool, Int
 
-# Every buffer has so many bytes more than its rows take.
+# Every buffer has this many bytes more than its rows take.
 WRITE_SLACK = 64
 
-# A piece of a run: kind, values, offset in the run, bits of eight bytes that are not its own, width, bits that must be
-# 0. The kind is the width, or one of these.
+# A piece of a run: kind, values, offset in the run, foreign bits of the eight bytes, width, bits that must be 0. The
+# kind is the width, or one of these.
 PIECE = 6
 BOOL, NO_TAG = 3, 5
 
-# A fill: kind, values, valid, default, whether it is there. The kind is the width, or one of these.
+# A fill: kind, values, valid, default, presence. The kind is the width, or one of these.
 FILL = 5
-ONLY_VALID, AGAIN = 0, 5  # AGAIN: the offset before once more, an empty string or list
+ONLY_VALID, AGAIN = 0, 5  # AGAIN: the previous offset repeated, an empty string or list
 
 
 @inline
 def read_run(piece: Int, count: Int, p: Int, row: Int) -> Bool:
-    """Fields side by side, none of them a uuid; False for a tag."""
+    """Adjacent fields, none of them a uuid; False for a tag."""
     odd = np.int64(0)
     for _ in range(count):
         value = load_i64(p + word(piece, 2)) >> word(piece, 3)
@@ -57,7 +57,7 @@ def read_runs(piece: Int, count: Int, p: Int, size: Int, length: Int, first: Int
     for _ in range(count):
         kind, values, at = word(piece, 0), word(piece, 1), p + word(piece, 2)
         values += word(piece, 4) * first
-        # Four at a time, and none before the other: see `one_by_one`.
+        # Four at a time, to be done in any order: see `one_by_one`.
         if kind == 4:
             for _ in range(length >> 2):
                 for _ in range(4):
@@ -107,7 +107,7 @@ def read_runs(piece: Int, count: Int, p: Int, size: Int, length: Int, first: Int
 
 @inline
 def fill(entry: Int, count: Int, row: Int) -> None:
-    """Defaults, for fields that are not there."""
+    """Defaults, for missing fields."""
     for _ in range(count):
         kind, values = word(entry, 0), word(entry, 1)
         if word(entry, 2):

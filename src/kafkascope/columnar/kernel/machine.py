@@ -1,12 +1,12 @@
 """Runs a program over the bytes of many frames and fills the buffers of their columns.
 
-One pass over each frame. A frame that is neither in the one form Kafka writes nor close to it is left to the careful
-codec (status 1), and its row is written again by the next. Nothing is written behind a column's room: every row of a
-column takes bytes of the frame, so the bytes of the frames to come say how many rows there can be at the most, and the
-kernel stops before the frame that might not fit. Bytes behind a frame's end may be read before the end is looked at:
-behind the last one there are none, so its end is copied to where there are, and reading goes on there.
+It makes one pass over each frame. A frame that is neither in the one form Kafka writes nor close to it is left to the
+careful codec (status 1), and its row is overwritten by the next. Nothing is written after a column's room: every row of
+a column takes bytes of the frame, so the bytes of the remaining frames limit the number of rows, and the kernel stops
+before the frame that might not fit. Bytes after a frame's end may be read before the end is checked. After the last
+frame there are none, so its end is copied to a place with bytes after it, and reading continues there.
 
-A row of a list tells where the rows of its elements end, so no counters are kept: the row of the frame leads to all
+A row of a list stores where the rows of its elements end, so no counters are needed: the row of the frame leads to all
 others, and a frame that fails leaves nothing to undo.
 """
 
@@ -85,14 +85,14 @@ from kafkascope.columnar.operations import (
 _STEP = 8 * OPERATION
 _ARRAY = 8 * ARRAY_DEPTH
 _SECTION = 8 * SECTION_DEPTH
-# Frames that are read by the second program before the first is tried again.
+# Frames that the second program reads before the first is tried again.
 _MOST_OPEN = 64
 
 
 @plain
 def read_frames(job: Int, base: Int, ends: Int, frame: Int, frames: Int, row: Int, status: Int) -> Pair:
-    """(the first frame that might not fit, or `frames`; the row behind the last). `ends` are where frames end, counted
-    from `base`, and `job` says what the words of a job are."""
+    """(the first frame that might not fit, or `frames`; the row after the last). `ends` are where frames end, counted
+    from `base`; `arguments` lists the words of a job."""
     closed, opened = word(job, CODE), word(job, OPEN_CODE)
     counted = word(job, COUNTED)
     if row == 0:
@@ -114,7 +114,8 @@ def read_frames(job: Int, base: Int, ends: Int, frame: Int, frames: Int, row: In
                 continue
             forget(job, row)
             open_frames = np.int64(1)
-        # Once more, by the program that takes a tag anywhere; and with it the next ones, while there are such tags.
+        # Try again with the program that takes a tag anywhere, and use it for the next frames while they have such
+        # tags.
         noted, last = word(job, NOTED_TAGS), min(frames, frame + open_frames)
         frame, row = read_good(job, opened, frame, last, row)
         if frame < last and load_raw32(ends + 4 * frame + 4) <= fitting:
@@ -129,11 +130,12 @@ def read_frames(job: Int, base: Int, ends: Int, frame: Int, frames: Int, row: In
 
 @plain
 def read_good(job: Int, code: Int, frame: Int, frames: Int, row: Int) -> Pair:
-    """The frames up to the first that does not fit or that this program does not read; and the rows."""
+    """Reads frames up to the first that doesn't fit or that this program doesn't read; returns that frame and the
+    row."""
     apart()
     store_64(job + 8 * ACTIVE_CODE, code)
     store_64(job + 8 * LAST_FRAME, frames)
-    # What notes an unknown tag looks for the row there.
+    # The code that notes an unknown tag looks for the row there.
     store_64(word(job, STACK), row)
     while frame < word(job, LAST_FRAME):
         end = load_raw32(word(job, FRAME_ENDS) + 4 * frame + 4)
@@ -149,7 +151,7 @@ def read_good(job: Int, code: Int, frame: Int, frames: Int, row: Int) -> Pair:
 
 @plain
 def forget(job: Int, row: Int) -> None:
-    """The unknown tags that are noted of a frame."""
+    """Drops the unknown tags that were noted for a frame."""
     noted = word(job, NOTED_TAGS)
     while noted and load_raw32(word(job, NOTED_ROWS) + 4 * noted - 4) == row:
         noted -= 1
@@ -158,33 +160,34 @@ def forget(job: Int, row: Int) -> None:
 
 @inline
 def copy_tail(job: Int, start: Int, end: Int) -> None:
-    """Sets where to go over to the copy, and how far away that is. Of short frames all is copied."""
+    """Sets where to switch to the copy, and how far away that is. Short frames are copied whole."""
     size = min(word(job, TAIL_SIZE), end - start)
     copy_bytes(word(job, TAIL), end - size, size)
-    # All of them are behind the copy's start where all are in it.
+    # If all frames are in the copy, they start after its beginning.
     store_64(job + 8 * LIMIT, start - 1 if size == end - start else end - size)
     store_64(job + 8 * TAIL_SHIFT, word(job, TAIL) - (end - size))
 
 
 @plain
 def bytes_that_fit(job: Int, counted: Int, row: Int) -> Int:
-    """How many bytes of frames surely fit into what room is left; the rows of each group are counted on the way. An
-    extent is a list's or a string's column: the group it is in, its offsets, the room behind them, the fewest bytes
-    that one of it takes, the group behind it."""
+    """How many bytes of frames surely fit into the remaining room; counts the rows of each group on the way. An extent
+    is a list's or a string's column: its group, its offsets, the room of its contents, the fewest bytes of one of them,
+    and the group of its contents."""
     store_64(counted, row)
     fitting = np.int64(1 << 62)
     for index in range(word(job, EXTENTS_COUNT)):
         extent = word(job, EXTENTS) + 40 * index
         used = load_raw32(word(extent, 1) + 4 * word(counted, word(extent, 0)))
         store_64(counted + 8 * word(extent, 4), used)
-        # One more than fits by its bytes may be begun and not ended.
+        # One more than the bytes suggest may be begun and not finished.
         fitting = min(fitting, (word(extent, 2) - used - 1) * word(extent, 3))
     return fitting
 
 
 @inline
 def read_frame(job: Int, code: Int, stack: Int, p: Int, end: Int) -> Bool:
-    """One frame, from `p` to `end`, into the row on the stack; from `LIMIT` on it is read `TAIL_SHIFT` bytes away."""
+    """Reads one frame, from `p` to `end`, into the row on the stack; from `LIMIT` on it is read `TAIL_SHIFT` bytes
+    away."""
     last = np.int64(0)
     row = word(stack, 0)
     stack += 8
@@ -264,7 +267,7 @@ def read_frame(job: Int, code: Int, stack: Int, p: Int, end: Int) -> Bool:
                 p = tried
                 code = word(code, 2) - _STEP
         elif op != NOTHING:
-            # What lies behind the message is nobody's.
+            # Bytes after the message belong to no field.
             return op == END and p <= end
         if p > stop:
             if p > end:
@@ -272,7 +275,7 @@ def read_frame(job: Int, code: Int, stack: Int, p: Int, end: Int) -> Bool:
             p, end = p + word(job, TAIL_SHIFT), end + word(job, TAIL_SHIFT)
             stop = end
         code += _STEP
-        # An element's end is looked for here, not above: it comes most often, and a branch costs less than a jump.
+        # Check for an element's end here, not above: it is the most common case, and a branch costs less than a jump.
         while word(code, 0) == NEXT:
             if word(code, 2):
                 if load_u8(p) != 0 or p >= end:

@@ -1,5 +1,5 @@
-"""Reads and writes at plain addresses for the numba kernels: big-endian in, native out. No bounds are checked here:
-the kernels compare every position with its end before they come to these."""
+"""Reads and writes at plain addresses for the numba kernels, converting big-endian to native numbers. It checks no
+bounds: the kernels compare every position with its end first."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from numba.extending import intrinsic
 
 _I64 = ir.IntType(64)
 cgutils: Any = untyped_cgutils
-# What it makes takes one argument less than what it is given, which mypy cannot know.
+# The result takes one argument less than the function it's made from, which mypy can't know.
 _intrinsic: Any = intrinsic
 
 
@@ -60,7 +60,7 @@ load_i16 = _load(16, True)
 load_i32 = _load(32, True)
 load_u32 = _load(32, False)
 load_i64 = _load(64, True)
-# As they lie.
+# In native byte order.
 load_raw32 = _load(32, True, swap=False)
 load_raw64 = _load(64, True, swap=False)
 store_8 = _store(8)
@@ -70,8 +70,8 @@ store_64 = _store(64)
 
 
 def _item(bits: int) -> Any:
-    """Number `index` of the integers of so many bits that lie at an address, as they lie. By a pointer with an index,
-    unlike the others, so that a loop over all of them takes many at once."""
+    """Reads number `index` of the integers of this many bits at an address, in native byte order. It uses a pointer
+    with an index, unlike the others, so that a loop over all of them is vectorized."""
 
     def typed(_: Any, address: Any, index: Any) -> Any:  # noqa: ARG001
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
@@ -91,7 +91,7 @@ item_64 = _item(64)
 
 @_intrinsic
 def word(_: Any, address: Any, index: Any) -> Any:  # noqa: ARG001
-    """The int64 number `index` of those that lie at an address: how the kernel reads its program."""
+    """The int64 number `index` of those at an address: the kernel reads its program this way."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
         first = _pointer(builder, arguments[0], 64)
@@ -132,14 +132,14 @@ def _copy(count: int) -> Any:
     return intrinsic(typed)
 
 
-# So many bytes; which of them have their high bit set comes back, the first as the lowest bit.
+# Copies this many bytes; returns which of them have their high bit set, the first as the lowest bit.
 copy_32 = _copy(32)
 copy_64 = _copy(64)
 
 
 @_intrinsic
 def copy_8_numbers(_: Any, target: Any, source: Any) -> Any:  # noqa: ARG001
-    """Eight int32, big-endian in, native out."""
+    """Eight int32, from big-endian to native."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
         value = builder.load(_vector(builder, arguments[1], 32, 8), align=1)
@@ -154,8 +154,8 @@ def copy_8_numbers(_: Any, target: Any, source: Any) -> Any:  # noqa: ARG001
 
 @_intrinsic
 def apart(_: Any) -> Any:
-    """The function that this stands in is not compiled into others: it is called seldom, and would only take the
-    registers of what surrounds it."""
+    """Keeps a function that calls it from being inlined: it is called seldom, and would only take the registers of the
+    code around it."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
         builder.function.attributes.add("noinline")
@@ -166,8 +166,8 @@ def apart(_: Any) -> Any:
 
 @_intrinsic
 def one_by_one(_: Any) -> Any:
-    """The loop that this stands in is not turned into one that takes many at once: from places that lie apart that is
-    slower, and a short loop ends before it has begun."""
+    """Keeps a loop that calls it from being vectorized: for scattered places that is slower, and a short loop ends
+    before it has begun."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
         builder.asm(ir.FunctionType(ir.VoidType(), []), "", "~{memory}", [], True)
@@ -178,7 +178,7 @@ def one_by_one(_: Any) -> Any:
 
 @_intrinsic
 def prefetch(_: Any, address: Any) -> Any:  # noqa: ARG001
-    """The bytes there will be wanted soon. Any address will do."""
+    """The bytes there will be needed soon. Any address is allowed."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
         i32 = ir.IntType(32)

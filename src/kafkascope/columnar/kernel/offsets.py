@@ -1,4 +1,4 @@
-"""Checks the offsets of an Arrow array, where frames end, before the kernel relies on them."""
+"""Checks the offsets of an Arrow array, which are the ends of frames, before the kernel relies on them."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from kafkascope.columnar.kernel.signatures import Int, Pair
 
 @plain
 def check_offsets(source: Int, width: Int, count: Int) -> Pair:
-    """The first and the last of them, of 4 or 8 bytes each; -1 where they do not rise or begin below 0."""
+    """The first and the last of them, of 4 or 8 bytes each; -1 if they aren't ascending or begin below 0."""
     falls = np.int64(0)
     if width == 4:
         first, last = load_raw32(source), load_raw32(source + 4 * (count - 1))
@@ -19,7 +19,7 @@ def check_offsets(source: Int, width: Int, count: Int) -> Pair:
         first, last = load_raw64(source), load_raw64(source + 8 * (count - 1))
         for index in range(count - 1):
             end, next_end = item_64(source, index), item_64(source + 8, index)
-            # With both of them above 0 the difference cannot turn over.
+            # Both are at least 0, so the difference can't overflow.
             falls |= end | next_end | (next_end - end)
     if first < 0 or falls < 0:
         return np.int64(-1), np.int64(-1)
@@ -28,7 +28,7 @@ def check_offsets(source: Int, width: Int, count: Int) -> Pair:
 
 @plain
 def narrow_offsets(source: Int, count: Int, target: Int) -> Int:
-    """Of 8 bytes, less the first of them, as 4 bytes each."""
+    """Converts offsets of 8 bytes to 4 bytes each, relative to the first."""
     first = load_raw64(source)
     for index in range(count):
         store_32(target + 4 * index, item_64(source, index) - first)

@@ -1,4 +1,4 @@
-"""Packs the filled columns of a small table into the bytes of one Arrow IPC record batch, no larger than its rows.
+"""Packs the filled columns of a small table into the bytes of one Arrow IPC record batch, without unused room.
 
 Columns that a version lacks share one area of zeros.
 """
@@ -20,21 +20,21 @@ from kafkascope.columnar.kernel.arguments import (
 from kafkascope.columnar.kernel.memory import copy_bytes, item_8, load_raw64, store_8, store_64, word
 from kafkascope.columnar.kernel.signatures import Int
 
-# A field in Arrow's order: kind, group, bytes a value, values more than rows, valid, values, data, the data's group.
+# A field in Arrow's order: kind, group, bytes per value, values beyond the rows, valid, values, data, the data's group.
 FIELD = 8
-# Kinds by their buffers behind the one that says what is null: none, values, bits out of bytes, offsets and data.
+# Kinds by their buffers after the one for nulls: none, values, bits from bytes, offsets and data.
 STRUCT_FIELD, VALUES_FIELD, BITS_FIELD, TEXT_FIELD = range(4)
 ABSENT_FIELD = 4
 _LINE = 64
 _LOW_BITS = np.int64(0x7F7F7F7F7F7F7F7F)
 _ONES = np.int64(0x0101010101010101)
-# Eight bytes of 0 or 1, times this, have them as bits of the highest byte.
+# Multiplied by this, eight bytes of 0 or 1 become bits of the highest byte.
 _GATHER = np.int64(0x0102040810204080)
 
 
 @plain
 def packed_size(job: Int) -> Int:
-    """Bytes of the batch, or a few more."""
+    """Bytes of the batch, or slightly more."""
     size = word(job, FORM_SIZE) + _zeros(job)
     for index in range(word(job, FIELDS_COUNT)):
         field = word(job, FIELDS) + 8 * FIELD * index
@@ -48,7 +48,7 @@ def packed_size(job: Int) -> Int:
 
 @plain
 def pack(job: Int, target: Int) -> Int:
-    """Writes it to `target`; how many bytes of the room there are its body."""
+    """Writes it to `target`; returns how many bytes of the room are its body."""
     copy_bytes(target, word(job, FORM_DATA), word(job, FORM_SIZE))
     body = target + word(job, FORM_SIZE)
     node, entry = target + word(job, NODES_AT), target + word(job, BUFFERS_AT)
@@ -95,7 +95,7 @@ def pack(job: Int, target: Int) -> Int:
 
 @plain
 def _zeros(job: Int) -> Int:
-    """Bytes that the widest column which is not there takes."""
+    """Bytes of the widest missing column."""
     most = np.int64(0)
     for index in range(word(job, FIELDS_COUNT)):
         field = word(job, FIELDS) + 8 * FIELD * index
@@ -150,7 +150,7 @@ def _put(target: Int, source: Int, size: Int) -> None:
 
 @plain
 def _put_bits(target: Int, source: Int, rows: Int, size: Int) -> None:
-    """A bit for each byte: whether it is not 0, which is what a bool is to Java."""
+    """One bit per byte: 1 if the byte isn't 0, which is what Java reads as true."""
     clear_last_line(target, size)
     for index in range(rows >> 3):
         store_8(target + index, _bits(load_raw64(source + 8 * index)))

@@ -1,6 +1,6 @@
 """Reads lengths and checks strings on the wire.
 
-Up to `READ_SLACK` bytes after the end of a frame may be read here; the callers look at the end afterwards.
+Up to `READ_SLACK` bytes after the end of a frame may be read here; the callers check the end afterwards.
 """
 
 import numpy as np
@@ -9,18 +9,18 @@ from kafkascope.columnar.compiling.jit import inline, plain
 from kafkascope.columnar.kernel.memory import apart, load_i16, load_i32, load_raw64, load_u8
 from kafkascope.columnar.kernel.signatures import Bool, Int, Pair
 
-# Behind a position that is in the frame: a few numbers, and a list of a few elements that are read without looking.
+# After a position within the frame: a few numbers, and a list of a few elements, that are read without a check.
 READ_SLACK = 1024
-# A position behind every frame: what is there cannot be read.
+# A position after every frame, where nothing can be read.
 BAD_POSITION = 1 << 62
-# No length: cut off, or more than an int32 holds. Below every number that a length can be.
+# Not a length: cut off, or more than an int32 can hold. Below every number that a length can be.
 NO_LENGTH = -(1 << 40)
 _HIGH_BITS = np.int64(-0x7F7F7F7F7F7F7F80)  # 0x8080808080808080
 
 
 @inline
 def length_of(p: Int, size: Int) -> Pair:
-    """A length or count in `size` bytes, or compact where `size` is 0; -1 is null."""
+    """A length or count in `size` bytes, or compact if `size` is 0; -1 is null."""
     if size == 0:
         byte = load_u8(p)
         if byte < 0x80:
@@ -33,7 +33,7 @@ def length_of(p: Int, size: Int) -> Pair:
 
 @plain
 def long_varint(p: Int, less: Int) -> Pair:
-    """An unsigned varint (KIP-482) of at most an int32, `less` taken from it."""
+    """An unsigned varint (KIP-482) of at most an int32, minus `less`."""
     value = np.int64(0)
     for index in range(5):
         byte = load_u8(p + index)
@@ -47,7 +47,7 @@ def long_varint(p: Int, less: Int) -> Pair:
 
 @plain
 def is_text(p: Int, count: Int) -> Bool:
-    """Whether these are UTF-8; most often they are ASCII."""
+    """If these are UTF-8; most often they are ASCII."""
     seen = np.int64(0)
     at, end = p, p + count
     while end - at >= 8:
@@ -61,7 +61,7 @@ def is_text(p: Int, count: Int) -> Bool:
 
 @plain
 def is_utf8(p: Int, count: Int) -> Bool:
-    """As Python and Java have it: no overlong forms, no surrogates, nothing above U+10FFFF."""
+    """As Python and Java define it: no overlong forms, no surrogates, nothing above U+10FFFF."""
     apart()
     end = p + count
     while p < end:

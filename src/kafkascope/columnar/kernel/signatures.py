@@ -1,8 +1,8 @@
-"""Names the types that kernel functions of this room take and return, for a reader of their signatures."""
+"""Names the types that kernel functions of this room take and return, for readers of their signatures."""
 
 from typing import Any
 
-# To numba an int64, most often an address; a bool; two int64. numpy's and Python's own are the same there.
+# To numba: an int64, most often an address; a bool; two int64. numpy's and Python's own types are the same there.
 Int = Any
 Bool = Any
 Pair = Any

@@ -1,5 +1,5 @@
 """Reads tag sections (KIP-482): known tags lead to their content, unknown ones are noted in columns of their own with
-the place where they are."""
+their place."""
 
 import numpy as np
 
@@ -16,8 +16,8 @@ _TAG = 8 * TAG
 
 @plain
 def begin_section(section: Int, code: Int, p: Int, end: Int, row: Int) -> Pair:
-    """On the stack: tags left, the last one's number, those seen, how far before the frame's end the present one ends,
-    the operation."""
+    """Pushes to the stack: tags left, the last one's number, known tags seen, how far before the frame's end the
+    current one ends, and the operation."""
     apart()
     number, p = long_varint(p, np.int64(0))
     if number <= 0:
@@ -31,8 +31,8 @@ def begin_section(section: Int, code: Int, p: Int, end: Int, row: Int) -> Pair:
 
 @plain
 def next_tag(section: Int, p: Int, end: Int, row: Int) -> Pair:
-    """(before the first operation, position) of the next tag's content; of an unknown one that is its end. Tags stand
-    in ascending order, or this is not for the kernel."""
+    """(one before the first operation, position) of the next tag's content; for an unknown tag its end. If tags aren't
+    in ascending order, the careful codec has to read them."""
     apart()
     code = word(section, 4)
     number, p = long_varint(p, np.int64(0))
@@ -58,9 +58,9 @@ def next_tag(section: Int, p: Int, end: Int, row: Int) -> Pair:
 
 @plain
 def _note(section: Int, place: Int, number: Int, size: Int, row: Int) -> None:
-    """One row more in the columns of unknown tags. A place is: these columns with their count's address before them,
-    how far the section is from the stack's bottom, its number, how many arrays it is in, and of each where its outer
-    row is on the stack and its offsets."""
+    """Adds a row to the columns of unknown tags. A place has: these columns, preceded by their count's address, the
+    section's distance from the bottom of the stack, its number, the number of arrays around it, and for each of them
+    where its outer row is on the stack and its offsets."""
     columns = word(place, 0)
     bottom = section - word(place, 1)
     at = word(word(columns, 0), 0)
@@ -78,7 +78,7 @@ def _note(section: Int, place: Int, number: Int, size: Int, row: Int) -> None:
 
 @plain
 def end_section(section: Int, row: Int) -> Int:
-    """Fills what was not there; before the operation behind the section."""
+    """Fills in missing fields; returns one before the operation after the section."""
     apart()
     code = word(section, 4)
     for index in range(word(code, 5)):

@@ -1,5 +1,5 @@
-"""Reads fields of their own length into their columns, one operation each. Returns the position after the field, or
-`BAD_POSITION` where it is not for the kernel."""
+"""Reads fields of variable length into their columns, one operation each. Returns the position after the field, or
+`BAD_POSITION` if the careful codec has to read it."""
 
 import numpy as np
 
@@ -23,11 +23,11 @@ from kafkascope.columnar.kernel.scan import BAD_POSITION, is_text, is_utf8, leng
 from kafkascope.columnar.kernel.signatures import Int, Pair
 from kafkascope.limits import MAX_STRING_BYTES
 
-# Up to so many bytes are copied without a look at how many they are.
+# Up to this many bytes are copied without checking how many there are.
 _SHORT = 32
-# The same behind a look. One less than is copied, so that all of it can be shifted away.
+# The same after a check. One less is copied, so that a shift can clear all of it.
 _MIDDLING = 63
-# Of int32.
+# The limit of int32.
 _FEW = 8
 
 
@@ -38,7 +38,7 @@ def read_text(code: Int, p: Int, end: Int, row: Int) -> Int:
         return read_other_text(code, p, length, end, row)
     offsets = word(code, 1) + 4 * row
     used = load_raw32(offsets)
-    # The bytes behind the string are copied too, and written over by the next.
+    # The bytes after the string are copied too, and overwritten by the next.
     high = copy_32(word(code, 3) + used, p)
     store_32(offsets + 4, used + length)
     if word(code, 2):
@@ -85,7 +85,7 @@ def read_blob(code: Int, p: Int, end: Int, row: Int) -> Int:
 
 @inline
 def read_small_ints(code: Int, p: Int, end: Int, row: Int) -> Int:
-    """A list of int8, which lies as bytes do."""
+    """A list of int8, which has the layout of bytes."""
     length, behind = length_of(p, word(code, 4))
     if length < 0 or length > _SHORT:
         return read_blob(code, p, end, row)
@@ -100,7 +100,7 @@ def read_small_ints(code: Int, p: Int, end: Int, row: Int) -> Int:
 
 @plain
 def step_over(code: Int, p: Int, end: Int, row: Int) -> Int:
-    """A string or bytes that nobody is to see: null, whatever it is."""
+    """A string or bytes that stay hidden: null, whatever the value is."""
     length, p = length_of(p, word(code, 4))
     if length < -word(code, 5) or length > min(end - p, word(code, 3)):
         return np.int64(BAD_POSITION)
@@ -112,7 +112,7 @@ def step_over(code: Int, p: Int, end: Int, row: Int) -> Int:
 
 @inline
 def read_count(code: Int, p: Int, end: Int, row: Int) -> Pair:
-    """The number of elements of an array, 0 for null; its offset and validity are written."""
+    """The number of elements of an array, 0 for null; writes its offset and validity."""
     length, p = length_of(p, word(code, 3))
     if length < -word(code, 4) or length * word(code, 5) > end - p:
         return np.int64(0), np.int64(BAD_POSITION)
@@ -170,7 +170,7 @@ def read_list(code: Int, p: Int, end: Int, row: Int) -> Int:
 
 @plain
 def try_list(code: Int, p: Int, end: Int, row: Int) -> Int:
-    """The same for elements that may have tags: where one has, nothing is read."""
+    """The same for elements that may have tags: if one has, nothing is read."""
     apart()
     length, behind = length_of(p, word(code, 3))
     if length <= 0 or length * word(code, 5) > end - behind:
@@ -187,12 +187,12 @@ def try_list(code: Int, p: Int, end: Int, row: Int) -> Int:
 
 @plain
 def read_records(code: Int, p: Int, end: Int, row: Int) -> Int:
-    """Record data: its size, and a row for each batch, or null where these are no batches."""
+    """Record data: its size, and a row for each batch, or null if these aren't batches."""
     apart()
     length, p = length_of(p, word(code, 2))
     if length < -word(code, 3) or length > end - p:
         return np.int64(BAD_POSITION)
-    # What is behind it, and the next frame; nobody else expects them.
+    # The bytes after it, and the next frame, are needed next, and the processor can't predict that.
     prefetch(p + length)
     prefetch(end)
     prefetch(end + 64)

@@ -1,4 +1,4 @@
-"""Suggests pages for an address that does not exist."""
+"""Suggests pages for an address that doesn't exist."""
 
 import re
 from collections.abc import Collection
@@ -6,24 +6,27 @@ from typing import Any
 from urllib.parse import unquote
 
 from kafkascope.explorer.facts.field_places import near_fields
+from kafkascope.explorer.facts.manual import manual_pages
 from kafkascope.schema.catalog import apis, index, message
 from kafkascope.schema.errors.error_codes import by_name
 from kafkascope.schema.names import RECORD_KINDS, clip, close_names, describe_kind, kind_of, suggest
 from kafkascope.schema.releases import releases
 
-# A longer word is no name of anything, and comparing it takes time.
+# No name is longer, and comparing long words takes time.
 _LONGEST = 100
 _MOST = 5
-# No address has more parts, and each is compared with every name.
+# No address has more parts, and each part is compared with every name.
 _MOST_PARTS = 4
 
 
 def near(path: str) -> list[dict[str, Any]]:
-    """Each with its text, its kind of page and that one's parameters."""
+    """Suggestions with their text, kind of page and parameters."""
     names = [unquote(part) for part in re.sub(r"\.(html|json)$", "", path).split("/") if part][:_MOST_PARTS]
     suggestions: list[dict[str, Any]] = []
     if names[:1] == ["field"]:
         suggestions += [_field(name) for typed in names[1:2] if len(typed) <= _LONGEST for name in near_fields(typed)]
+    if names[:1] == ["docs"]:
+        suggestions += [_manual(name) for typed in names[1:2] if len(typed) <= _LONGEST for name in _pages_like(typed)]
     for name in names:
         if len(name) <= _LONGEST:
             suggestions += [item for item in _like(name) if item not in suggestions]
@@ -46,8 +49,14 @@ def _like(name: str) -> list[dict[str, Any]]:
     return suggestions
 
 
+def _pages_like(name: str) -> list[str]:
+    from difflib import get_close_matches
+
+    return get_close_matches(name.lower(), manual_pages(), n=3, cutoff=0.6)
+
+
 def not_called(noun: str, name: str, kinds: Collection[str]) -> str:
-    """Why there is no such page: the name is of another kind, and then where its page is, or of none."""
+    """Why the page doesn't exist: the name is of another kind, with the address of its page, or is unknown."""
     other = kind_of(name)
     if other and other[1] not in kinds and other[0] == name:
         newest = None if other[1] == "API" else message(name).all_versions()[-1]
@@ -59,6 +68,10 @@ def not_called(noun: str, name: str, kinds: Collection[str]) -> str:
 
 def _field(name: str) -> dict[str, Any]:
     return {"text": name, "kind": "field", "parameters": {"name": name}}
+
+
+def _manual(name: str) -> dict[str, Any]:
+    return {"text": manual_pages()[name].title, "kind": "manual_page", "parameters": {"name": name}}
 
 
 def _api(name: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Lists everything that the search finds: pages, APIs, errors, releases, KIPs, messages, records and fields."""
+"""Lists all that the search finds: pages, APIs, errors, releases, KIPs, the manual, messages, records and fields."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from kafkascope.explorer.facts.field_places import field_places, places_in
 from kafkascope.explorer.facts.kips import kip_apis
+from kafkascope.explorer.facts.manual import Heading, ManualPage, headings, manual_pages, manual_text
 from kafkascope.schema.api_facts import family_of
 from kafkascope.schema.catalog import apis, index, message
 from kafkascope.schema.errors.error_codes import error_codes
@@ -13,24 +14,25 @@ from kafkascope.schema.kip_titles import kip_title
 from kafkascope.schema.record_places import RECORD_GROUPS
 from kafkascope.schema.releases import releases
 
-# Kinds in the order of equally good results.
-ENTRY_KINDS = ("api", "page", "error", "release", "kip", "message", "record", "name", "field")
+# The order of kinds among equally good results.
+ENTRY_KINDS = ("api", "page", "error", "release", "kip", "message", "record", "manual", "name", "field")
 _PAGES = (
-    ("Decode", "bytes in, fields out", "decode.html", ("decoder", "hex", "base64", "hexdump", "pcap")),
+    ("Decode", "bytes to fields", "decode.html", ("decoder", "hex", "base64", "hexdump", "pcap")),
     ("Errors", "every error code", "errors.html", ("error codes",)),
-    ("Releases", "what each changed on the wire", "releases.html", ()),
+    ("Releases", "what each release changed on the wire", "releases.html", ()),
     ("Upgrades", "what breaks between two releases", "upgrades.html", ("compatibility",)),
     ("Records", "what Kafka writes into its own topics and files", "records.html", ()),
     ("Record batches", "every field, flag and byte", "batches.html", ("batches", "magic", "message set")),
     ("Varint", "zig-zag numbers of variable length", "batches.html#record", ("varints", "varlong", "zigzag")),
     ("Compression", "of record batches", "batches.html#compression", ("gzip", "snappy", "lz4", "zstd")),
     ("Batch attributes", "flags of a record batch", "batches.html#attributes", ("attributes",)),
+    ("Manual", "how to install and use kafkascope", "docs/index.html", ("docs", "documentation", "help")),
     ("Control batches", "transaction markers and the like", "batches.html#control", ("markers",)),
 )
 
 
 class SearchEntry(NamedTuple):
-    """`also` are other words that find it: numbers, earlier names. `versions` are those that have a page."""
+    """`also` are other words that find it: numbers, earlier names. `versions` are the versions with a page."""
 
     kind: str
     text: str
@@ -42,7 +44,7 @@ class SearchEntry(NamedTuple):
 
 @cache
 def entries() -> tuple[SearchEntry, ...]:
-    return (*_apis(), *_pages(), *_errors(), *_releases(), *_kips(), *_names(), *_messages())
+    return (*_apis(), *_pages(), *_errors(), *_releases(), *_kips(), *_manual(), *_names(), *_messages())
 
 
 def _apis() -> Iterator[SearchEntry]:
@@ -84,8 +86,22 @@ def _kips() -> Iterator[SearchEntry]:
         yield SearchEntry("kip", f"KIP-{number}", about, f"kip/{number}.html", (str(number),))
 
 
+def _manual() -> Iterator[SearchEntry]:
+    for page, parts in manual_headings().items():
+        yield SearchEntry("manual", page.title, "manual", f"docs/{page.name}.html", (page.name,))
+        for part in parts:
+            about = f"manual: {page.title}"
+            yield SearchEntry("manual", part.title, about, f"docs/{page.name}.html#{part.place}")
+
+
+@cache
+def manual_headings() -> dict[ManualPage, tuple[Heading, ...]]:
+    """The headings of each page of the manual below its title."""
+    return {page: tuple(headings(manual_text(page.file)))[1:] for page in manual_pages().values()}
+
+
 def _names() -> Iterator[SearchEntry]:
-    """Fields of one name in several places; one that is alone is found there."""
+    """Names of fields in several places. A field in one place is found at that place."""
     for name, places in field_places().items():
         if len(places) > 1:
             yield SearchEntry("name", name, f"field in {len(places)} places", f"field/{name}.html")

@@ -5,7 +5,8 @@ from importlib.resources import files
 from typing import Any
 
 from kafkascope.explorer.facts.field_places import places_in
-from kafkascope.explorer.facts.search_entries import ENTRY_KINDS, entries, page_kind
+from kafkascope.explorer.facts.manual import slug
+from kafkascope.explorer.facts.search_entries import ENTRY_KINDS, entries, manual_headings, page_kind
 from kafkascope.schema.catalog import index, message
 from kafkascope.schema.model import Message
 
@@ -17,11 +18,20 @@ def index_script() -> str:
             packed["page"].append([entry.text, entry.about, entry.address, *entry.also])
         elif entry.kind in ("api", "error", "release", "kip", "name"):
             packed[entry.kind].append([entry.text, entry.about, *entry.also])
+    # The place of a heading only where it isn't made of its title.
+    packed["manual"] = [
+        [
+            page.name,
+            page.title,
+            *(part.title if part.place == slug(part.title) else [part.title, part.place] for part in parts),
+        ]
+        for page, parts in manual_headings().items()
+    ]
     for name in index():
         definition = message(name)
         versions = definition.all_versions()
         oldest, newest = versions[0], versions[-1]
-        # The oldest alone says all where none between is missing.
+        # The oldest version is enough if all versions up to the newest exist.
         others = oldest if versions == list(range(oldest, newest + 1)) else versions
         row = [name, definition.kind, newest, others, _packed_fields(definition, newest), *index()[name].aliases]
         packed[page_kind(definition.kind)].append(row)
@@ -31,7 +41,7 @@ def index_script() -> str:
 
 
 def _packed_fields(definition: Message, newest: int) -> str:
-    """`GroupId,Topics(TopicId,Partitions(PartitionIndex)),ReplicaId@14`: a version where it is not the newest."""
+    """`GroupId,Topics(TopicId,Partitions(PartitionIndex)),ReplicaId@14`, with a version unless it's the newest."""
     versions = {".".join(place.path): place.version for place in places_in(definition)}
     tree: dict[str, Any] = {}
     for path in versions:

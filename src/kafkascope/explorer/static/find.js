@@ -1,7 +1,7 @@
 "use strict";
 (() => {
   const { data } = window.kafkascope;
-  const order = ["api", "page", "error", "release", "kip", "message", "record", "name", "field"];
+  const order = ["api", "page", "error", "release", "kip", "message", "record", "manual", "name", "field"];
   const named = ["api", "page", "error", "message", "record"].map((kind) => order.indexOf(kind));
   const field = order.indexOf("field");
   const entries = [];
@@ -18,6 +18,14 @@
   for (const [text, about, ...also] of data.error) add("error", text, about, `error/${text}.html`, also);
   for (const [text, about, ...also] of data.release) add("release", text, about, `release/${also[0]}.html`, also);
   for (const [text, about, ...also] of data.kip) add("kip", text, about, `kip/${also[0]}.html`, also);
+  const slug = (title) => title.toLowerCase().replace(/[^\p{L}\p{N}_\- ]/gu, "").replaceAll(" ", "-");
+  for (const [page, title, ...parts] of data.manual) {
+    add("manual", title, "manual", `docs/${page}.html`, [page]);
+    for (const part of parts) {
+      const [text, place] = Array.isArray(part) ? part : [part, slug(part)];
+      add("manual", text, `manual: ${title}`, `docs/${page}.html#${place}`, []);
+    }
+  }
   for (const [text, about] of data.name) add("name", text, about, `field/${text}.html`, []);
   for (const kind of ["message", "record"]) {
     for (const [name, what, newest, others, fields, ...also] of data[kind]) {
@@ -45,10 +53,10 @@
     if (entry.names.some((name) => name.startsWith(first))) return 1;
     if (entry.humps.startsWith(first)) return 2;
     if (entry.names[0].includes(first)) return 3;
-    // One word that is only in a message's name means the message, not each of its fields.
+    // One word that only a message's name contains means the message, not each of its fields.
     return entry.kind === field && words.length === 1 ? -1 : 4;
   };
-  // Of fields those at the top of a message first, those of requests and responses before those of records.
+  // Fields at the top of a message come first, and fields of requests and responses before those of records.
   const depth = (entry) => (entry.kind === field ? 2 * (entry.about.split(".").length - 1) + (entry.href.startsWith("record/") ? 1 : 0) : 0);
   const sorted = (rows) => rows.sort((a, b) => a[0] - b[0] || a[1] - b[1] || a[2] - b[2] || a[3] - b[3]).map(([, , , , entry]) => entry);
   const ranked = (words) => {
@@ -63,7 +71,7 @@
     return ranked(name).filter((entry) => entry.versions.includes(version)).map((entry) => (
       { text: `${entry.text} v${version}`, about: entry.about.split(" ")[0], href: `${order[entry.kind]}/${entry.text}/${version}.html` }));
   };
-  // Letters to insert, drop, change or swap.
+  // Number of letters to insert, drop, change or swap.
   const distance = (a, b, most) => {
     if (Math.abs(a.length - b.length) > most) return most + 1;
     let before = [];

@@ -1,4 +1,4 @@
-"""Rules over the rows of marts, and the findings they make."""
+"""Applies rules to the rows of marts. What fires becomes a finding."""
 
 from kafkascope.health.findings.diagnosis import Finding, Verdict, findings_of, verdict_of
 

@@ -1,5 +1,5 @@
-"""Fills the commands of an advice with what is recorded: brokers, groups, topics and offsets. What isn't recorded keeps
-its placeholder, such as BROKER."""
+"""Fills in the commands of advice with what the recording shows: brokers, groups, topics and offsets. A name that isn't
+recorded keeps its placeholder, such as BROKER."""
 
 import shlex
 from collections import Counter, defaultdict
@@ -15,7 +15,7 @@ _CLUSTER_KINDS = frozenset({"quorum", "replica"})
 
 
 class Brokers:
-    """The broker to ask about a group is its coordinator, about anything else the one with the most calls."""
+    """Finds the broker to ask: a group's coordinator for that group, otherwise the broker with the most calls."""
 
     def __init__(self, brokers: Iterable[Row], groups: Iterable[Row]) -> None:
         self._calls: Counter[str] = Counter()
@@ -31,11 +31,15 @@ class Brokers:
                 self._coordinators[row["group_id"]].add(row["coordinator"])
 
     def of_group(self, group: str) -> str:
-        coordinators = self._coordinators.get(group)
+        """Of groups with one name in several clusters none is guessed."""
+        coordinators = self._coordinators.get(group, set())
+        if len({self._cluster.get(address) for address in coordinators} - {None}) > 1:
+            return BROKER
         return min(coordinators) if coordinators else self.of_cluster(None)
 
     def of_cluster(self, cluster: str | None, without: Collection[str] = ()) -> str:
-        """Of several clusters none is guessed. `without` are nodes in trouble, as `node 2`."""
+        """Returns None if there are several clusters and `cluster` doesn't name one. `without` are nodes in trouble, as
+        `node 2`."""
         addresses = [
             address
             for address in self._calls

@@ -15,12 +15,12 @@ _SHARE_APIS = frozenset({"ShareFetch", "ShareAcknowledge"})
 _SESSION = frozenset({"SHARE_SESSION_NOT_FOUND", "INVALID_SHARE_SESSION_EPOCH", "SHARE_SESSION_LIMIT_REACHED"})
 _TOPOLOGY = frozenset({"STREAMS_INVALID_TOPOLOGY", "STREAMS_INVALID_TOPOLOGY_EPOCH", "STREAMS_TOPOLOGY_FENCED"})
 _NO_CLIENT_ID = "without a client id"
-# These tell errors by API, the others by client.
+# These count errors per API, the others per client.
 BY_API = frozenset({"api_error_rate", "api_passing_errors"})
 
 
 def latencies(rows: Iterable[Row], signs: Signs, limits: Mapping[str, Limits]) -> Calls:
-    """How many calls there were comes back: errors are judged by it."""
+    """Returns the number of calls, by which errors are judged."""
     calls: Calls = Counter()
     slow = limits["api_slow"]
     for row in rows:
@@ -73,13 +73,13 @@ def errors(rows: Iterable[Row], calls: Calls, signs: Signs) -> None:
 
 
 def named_error(row: Row) -> tuple[str, str, str]:
-    """API, error and client of a row of `api_errors`, as findings name them."""
+    """API, error and client of a row of `api_errors`, worded as in findings."""
     error = row["error"] or f"error {row['error_code']}"
     return row["api"] or "an unknown API", error, row["client_id"] or _NO_CLIENT_ID
 
 
 def rule_of_error(api: str, error: str) -> str:
-    """The rule that an error of an API counts for."""
+    """The rule that counts an error of an API."""
     if api in _SHARE_APIS:
         if error == "INVALID_RECORD_STATE":
             return "share_refused_acknowledgements"

@@ -1,19 +1,20 @@
-"""The rules about APIs, clients and the recording: thresholds with reasons, what each finding says, what to do."""
+"""The rules about APIs, clients and the recording: thresholds with reasons, the summary and advice of each finding."""
 
 from kafkascope.formatting import count, first_names, percent, span
 from kafkascope.health.findings.episodes import Episode
 from kafkascope.health.findings.rule import Limits, Rule, SeverityAndSummary, Threshold
 from kafkascope.health.findings.words import name_counts, names, quoted, words_with_counts
 
-# What is about a whole recording is one finding, not one per gap.
+# A whole recording gets one finding, not one per gap.
 _FOREVER_US = 1 << 62
 
-# Responses by which the protocol works: the client is redirected or retries, and goes on. Of any API, or of one.
+# Responses that are part of how the protocol works: the client is redirected or retries, and continues. For any API, or
+# for one.
 PASSING = frozenset(
     {
-        "REBALANCE_IN_PROGRESS",  # the member joins again
-        "UNKNOWN_MEMBER_ID",  # after a restart, or after the session timeout: the member joins again
-        "MEMBER_ID_REQUIRED",  # the first JoinGroup gets its member id by it (KIP-394)
+        "REBALANCE_IN_PROGRESS",  # the member rejoins
+        "UNKNOWN_MEMBER_ID",  # after a restart, or after the session timeout: the member rejoins
+        "MEMBER_ID_REQUIRED",  # the first JoinGroup gets its member id this way (KIP-394)
         "ILLEGAL_GENERATION",
         "FENCED_MEMBER_EPOCH",
         "STALE_MEMBER_EPOCH",
@@ -36,7 +37,7 @@ PASSING = frozenset(
         "ELECTION_NOT_NEEDED",
         "Metadata UNKNOWN_TOPIC_OR_PARTITION",  # until the topic exists
         "CreateTopics TOPIC_ALREADY_EXISTS",
-        "ApiVersions UNSUPPORTED_VERSION",  # asked too new: the client asks again with an older one
+        "ApiVersions UNSUPPORTED_VERSION",  # the requested version is too new: the client retries with an older one
         "OffsetFetch UNKNOWN_TOPIC_OR_PARTITION",
         "Fetch OFFSET_OUT_OF_RANGE",  # auto.offset.reset
     }
@@ -131,7 +132,7 @@ def _file_name(path: str) -> str:
 
 
 def _recording(episode: Episode) -> str:
-    """The file's name; its whole path is the subject."""
+    """The file name of the recording; the subject is its whole path."""
     first, _, others = episode.subject.rpartition(" and ")
     if others.endswith(" more") and first:
         return f"{quoted(_file_name(first))} and {others}"
@@ -139,7 +140,7 @@ def _recording(episode: Episode) -> str:
 
 
 def _most(episode: Episode) -> str:
-    """Which of several recordings has most of it."""
+    """Which of several recordings contributes most."""
     ordered = sorted(episode.named["recordings"].items(), key=lambda item: (-item[1], item[0]))
     return f"; {quoted(_file_name(ordered[0][0]))} has most of it" if len(ordered) > 1 else ""
 
@@ -230,8 +231,8 @@ RULES = (
                 "share", 0.01, "of the calls of those minutes", "clients wait request.timeout.ms (30 s) for each"
             ),
         ),
-        "Look at recording_lost first: the responses may be missing from the recording. Otherwise the broker hangs or "
-        "closed the connection: look at its log and its request queue (metrics RequestQueueSize, "
+        "Look at recording_lost first: the responses may be missing from the recording. If they aren't, the broker "
+        "hangs or closed the connection: look at its log and its request queue (metrics RequestQueueSize, "
         "RequestHandlerAvgIdlePercent).",
         _unanswered,
     ),

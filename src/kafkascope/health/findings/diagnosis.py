@@ -1,7 +1,7 @@
 """Turns the rows of marts into findings, the worst first, and findings into a verdict.
 
-Each mart is read once, a row at a time and in any order; the findings do not depend on it. What is held grows with the
-subjects in trouble and the minutes, not with the rows.
+Each mart is read once, one row at a time; the order of its rows doesn't change the findings. Memory grows with the
+subjects in trouble and the number of minutes, not with the number of rows.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -49,8 +49,8 @@ class Verdict:
 
 
 def findings_of(marts: Mapping[str, Iterable[_Row]], thresholds: Mapping[str, float]) -> Iterator[Finding]:
-    """`marts` are rows by mart, as column to value, times whole microseconds; one that is not there has none. What is
-    read of each is told by `needs`. `thresholds` are those that differ, as `rule.threshold`."""
+    """`marts` maps a mart to its rows (column to value, times as whole microseconds); a missing mart counts as empty.
+    `needs` lists the columns that are read. `thresholds` overrides defaults, as `rule.threshold`."""
     limits = limits_of(thresholds)
     signs = Signs()
     recorded = _read(marts, signs, limits)
@@ -112,7 +112,7 @@ def _findings_of_rule(
 ) -> Iterator[Finding]:
     def episodes() -> Iterator[Episode]:
         for episode in signs.episodes(rule.name, rule.gap_us):
-            # What counts by the minute ends with its recording.
+            # A finding that counts by the minute ends with its recording.
             episode.to_at = recorded.end_of(episode.from_at, episode.to_at)
             yield episode
 

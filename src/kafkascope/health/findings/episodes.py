@@ -1,8 +1,8 @@
 """Groups signs of trouble into episodes: what one rule has against one subject over one interval.
 
-Signs of the same rule, subject and minute are one; episodes that lie close together are one; and where one parent has
-many subjects in trouble at once they are told as one of the parent. Nothing here depends on the order of the signs, and
-what is held does not grow with their number: counts, maxima, names, and a few proofs.
+Signs of the same rule, subject and minute are merged, and so are episodes that are close together. If many subjects of
+one parent are in trouble at once, they become one episode of the parent. The order of the signs doesn't matter, and
+memory doesn't grow with their number: an episode holds counts, maxima, names and a few samples of evidence.
 """
 
 from collections import Counter, defaultdict
@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Iterator
 from kafkascope.health.findings.words import tally
 
 MINUTE_US = 60_000_000
-# Closer than this, two of the same are one incident to whoever is called for it.
+# Two episodes closer than this are one incident to whoever is on call.
 MERGE_US = 5 * MINUTE_US
-# More subjects than this of one group, in one interval, are told as one.
+# More subjects of one group than this, in one interval, become one episode.
 MAX_SUBJECTS = 10
 MAX_EVIDENCE = 20
 
@@ -22,7 +22,7 @@ _Number = int | float
 
 
 class _FirstByKey:
-    """The first few of many by their key, each once."""
+    """Keeps the first few distinct values of many, by their key."""
 
     __slots__ = ("_kept",)
 
@@ -43,8 +43,8 @@ class _FirstByKey:
 
 
 class Episode:
-    """`number` of a name is a sum (`add`) or a maximum (`most`); `named` counts by name; 0 and empty where nothing was
-    said. `subjects` is above 1 where it stands for several of its parent."""
+    """`number` holds sums (`add`) and maxima (`most`) by name, `named` counts by name; what was never added is 0 or
+    empty. `subjects` is above 1 if the episode covers several subjects of its parent."""
 
     __slots__ = (
         "_evidence",
@@ -140,7 +140,7 @@ class Signs:
     def of(
         self, rule: str, subject: str, from_at: int, to_at: int | None = None, parent: _Parent | None = None
     ) -> Episode:
-        """The episode to add to: that of this rule, subject and minute."""
+        """Returns the episode of this rule, subject and minute, to add to."""
         minutes, minute = self._by_rule[rule, subject], from_at // MINUTE_US
         end = from_at if to_at is None else max(from_at, to_at)
         if minute in minutes:
@@ -150,13 +150,13 @@ class Signs:
         return minutes[minute]
 
     def episodes(self, rule: str, gap_us: int) -> Iterator[Episode]:
-        """By subject, each by time, those that lie together joined. Call it once a rule."""
+        """Yields each subject's episodes in time order, those close together merged. Call it once per rule."""
         for name, subject in sorted(key for key in self._by_rule if key[0] == rule):
             yield from merge_episodes(self._by_rule[name, subject].values(), gap_us)
 
 
 def merge_episodes(episodes: Iterable[Episode], gap_us: int) -> list[Episode]:
-    """Episodes of one subject."""
+    """Merges neighbouring episodes of one subject."""
     merged: list[Episode] = []
     for episode in sorted(episodes, key=lambda episode: (episode.from_at, episode.to_at)):
         if merged and episode.from_at - merged[-1].to_at <= gap_us:
@@ -167,7 +167,7 @@ def merge_episodes(episodes: Iterable[Episode], gap_us: int) -> list[Episode]:
 
 
 def gather_episodes(episodes: Iterable[Episode], fires: Callable[[Episode], bool], gap_us: int) -> Iterator[Episode]:
-    """Those that fire, with the crowds of one parent made one."""
+    """Yields the episodes that fire; a crowd of one parent's subjects becomes one episode."""
     by_parent: defaultdict[_Parent, list[Episode]] = defaultdict(list)
     for episode in episodes:
         if not fires(episode):

@@ -1,7 +1,8 @@
-"""The columns and rows of each mart that the rules need for given thresholds, so that readers can skip the rest.
+"""Lists the columns and rows of each mart that the rules need for given thresholds, so that readers can skip the rest.
 
-`where` may be left out: the rules look again. It is given what makes a column of a name, times as whole microseconds,
-and combines columns as the expressions of Arrow are combined, which are not imported here."""
+Applying `where` is optional: the rules check again. It's a function that receives a factory of columns by name (times
+are whole microseconds) and combines them with the operators of Arrow expressions, so that this module needn't import
+Arrow."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ Where = Callable[[Callable[[str], Any]], Any]
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """Columns of a mart, and which of its rows; None is all."""
+    """Columns of a mart and a filter for its rows; no filter means all rows."""
 
     columns: tuple[str, ...]
     where: Where | None = None
@@ -26,7 +27,7 @@ def needs_of(thresholds: Mapping[str, float]) -> dict[str, Need]:
     late_us = _whole(limits["share_slow_acknowledgement"]["lock_share"] * 1000)
     pause_ms = _whole(limits["streams_long_pause"]["ms"])
     return {
-        # For the commands of advice.
+        # For the commands in advice.
         "brokers": _need("broker_address cluster_id node_id calls"),
         "groups": _need("group_id coordinator"),
         "captures": _need("capture_uri kind first_at last_at frames lost_bytes tls_bytes tcp_bytes"),
@@ -100,8 +101,8 @@ def needs_of(thresholds: Mapping[str, float]) -> dict[str, Need]:
 
 
 def _whole(threshold: float) -> int:
-    """No higher than it, and no product with 32 bits of milliseconds too large: Arrow compares a whole number with a
-    fraction only where both are small."""
+    """Rounds the threshold down, and caps it so that its product with 32-bit milliseconds doesn't overflow: Arrow
+    compares an integer with a fraction only if both are small."""
     return floor(min(threshold, 1 << 31))
 
 

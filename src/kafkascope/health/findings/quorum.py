@@ -1,4 +1,4 @@
-"""Collects signs of trouble from the marts about the quorum, reading each row once in any order."""
+"""Collects signs of trouble from the marts about the quorum. Each row is read once; their order doesn't matter."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
@@ -16,14 +16,14 @@ def node(number: int | None) -> str:
 
 
 def of_cluster(subject: str, cluster: str | None) -> str:
-    """A lake may hold several clusters, whose nodes have the same numbers. One whose id nobody told is known by the
-    address that was asked."""
+    """Names the cluster in the subject: a lake may hold several, whose nodes share numbers. A cluster of unknown id is
+    named by the address that was queried."""
     if cluster is None:
         return subject
     return f"{subject} at {cluster}" if ":" in cluster else f"{subject} of cluster {cluster}"
 
 
-# A cluster, as far as it is known, and the epoch of one of its leaders.
+# A cluster, if known, and the epoch of one of its leaders.
 _Epoch = tuple[str | None, int]
 
 
@@ -31,7 +31,7 @@ def replicas(rows: Iterable[Row], signs: Signs, limits: Mapping[str, Limits]) ->
     follower_ms = limits["quorum_follower_behind"]["ms"]
     observer_ms = limits["quorum_observer_behind"]["ms"]
     voters: defaultdict[_Epoch, set[int]] = defaultdict(set)
-    behind: Counter[tuple[_Epoch, int]] = Counter()  # epoch and time to voters that are
+    behind: Counter[tuple[_Epoch, int]] = Counter()  # epoch and time to the number of voters behind
     proofs: dict[tuple[_Epoch, int], str | None] = {}
     unknown: defaultdict[tuple[_Epoch, int], list[tuple[int, str | None]]] = defaultdict(list)
     for row in rows:
@@ -48,7 +48,7 @@ def replicas(rows: Iterable[Row], signs: Signs, limits: Mapping[str, Limits]) ->
         if age < (follower_ms if role == "follower" else observer_ms):
             continue
         rule = "quorum_follower_behind" if role == "follower" else "quorum_observer_behind"
-        # It has been behind since it was last heard of.
+        # It has been behind since its last sign of life.
         episode = signs.of(rule, of_cluster(node(replica), cluster), at - age * 1000, at)
         episode.add("observations")
         for name in ("fetch_age_ms", "lag_ms", "lag"):
@@ -76,7 +76,7 @@ def _never_fetched(
     signs: Signs,
     after_ms: float,
 ) -> None:
-    """A replica's lag is unknown from the leader's first day until it fetches: one stretch in each epoch."""
+    """A replica's lag is unknown from a leader's election until the replica fetches: one episode per epoch."""
     for (epoch, replica), seen in unknown.items():
         seen.sort(key=lambda sighting: sighting[0])
         first, last = seen[0][0], seen[-1][0]
@@ -131,7 +131,7 @@ def events(rows: Iterable[Row], signs: Signs, limits: Mapping[str, Limits]) -> N
 
 
 def _frequent(quorum: str, elections: list[_Election], signs: Signs, limits: Limits) -> None:
-    """Every election that lies in a window with too many."""
+    """Adds every election of a window that has too many."""
     elections.sort(key=lambda election: election[0])
     width, number = limits["minutes"] * MINUTE_US, max(1, round(limits["elections"]))
     within: set[int] = set()
@@ -140,7 +140,7 @@ def _frequent(quorum: str, elections: list[_Election], signs: Signs, limits: Lim
             within.update(range(last - number + 1, last + 1))
     for index in sorted(within):
         at, cause, leader, exchange_id = elections[index]
-        # Their window holds them together, however far apart they are.
+        # They share a window, so they stay together whatever the time between them.
         until = elections[index + 1][0] if index + 1 in within else at
         episode = signs.of("quorum_frequent_elections", quorum, at, min(until, int(at + width)))
         episode.add("elections")

@@ -1,4 +1,4 @@
-"""The rules about the quorum: thresholds with their reasons, what each finding says, and what to do."""
+"""The rules about the quorum: thresholds with reasons, the summary and advice of each finding."""
 
 from kafkascope.formatting import count, span
 from kafkascope.health.findings.episodes import Episode
@@ -7,7 +7,7 @@ from kafkascope.health.findings.words import names, nodes, of_cluster_quoted, wo
 
 _REPLICAS, _EVENTS = ("quorum_replicas",), ("quorum_events",)
 _DESCRIBE = "`kafkascope describe quorum BROKER`"
-_FETCH_TIMEOUT = "controller.quorum.fetch.timeout.ms: after that time without a response a voter asks for votes"
+_FETCH_TIMEOUT = "controller.quorum.fetch.timeout.ms: a voter that gets no response for that long starts an election"
 _SESSION = "broker.session.timeout.ms: brokers notice controllers that don't respond for that long"
 
 
@@ -36,7 +36,7 @@ def _frequent_elections(episode: Episode, limits: Limits) -> SeverityAndSummary 
         return None
     summary = (
         f"The {of_cluster_quoted(episode.subject)} held {count(episode.number('elections'), 'election')} in "
-        f"{span(episode.length_ms)}: {words_with_counts(episode.named['causes'])}."
+        f"{span(episode.length_ms)}; cause: {words_with_counts(episode.named['causes'])}."
     )
     return "warning", summary
 
@@ -74,7 +74,7 @@ def _majority_at_risk(episode: Episode, limits: Limits) -> SeverityAndSummary | 
         return None
     behind = episode.number("behind")
     were = "was" if behind == 1 else "were"
-    # Seen once, nobody knows for how long.
+    # A single observation has no duration.
     lasting = f", for {span(episode.length_ms)}" if episode.length_ms else ""
     summary = (
         f"{behind:.0f} of {episode.number('voters'):.0f} voters {were} lagging at the same time{lasting}: "

@@ -1,5 +1,5 @@
-"""Collects signs of losses, of TLS and of unreadable bytes from the rows of `captures` and `quarantine`. Files that
-follow each other are one recording: into how many files it was cut does not matter."""
+"""Collects signs of lost, encrypted and unreadable bytes from the rows of `captures` and `quarantine`. Files that
+follow each other are one recording, so the number of files that it was split into doesn't matter."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -12,8 +12,8 @@ from kafkascope.health.findings.episodes import MERGE_US, Signs
 Row = Mapping[str, Any]
 
 _A_RECORDING = "a recording"
-# Values of `captures.kind`. An observer's own calls are no recording of what others do. Rows of a file of plain frames
-# that has grown have all of its frames each, those of other files what is new.
+# Values of `captures.kind`. An observer's own calls aren't a recording of other clients' traffic. A file of plain
+# frames that has grown has rows that each count all of its frames; rows of other files count what is new.
 OBSERVED, _PLAIN = "observe", "frames"
 
 
@@ -31,7 +31,7 @@ class _RecordingFile:
 
 @dataclass
 class Recording:
-    """Files that overlap, or follow each other within the time that makes two findings one."""
+    """Files that overlap, or that follow each other within the gap that merges two findings."""
 
     files: list[_RecordingFile] = field(default_factory=list)
     last_at: int = 0
@@ -39,7 +39,7 @@ class Recording:
 
     @cached_property
     def first_at(self) -> dict[str, int]:
-        """Of each file; 0 where it has no time."""
+        """The first time of each file; 0 if it has none."""
         began: dict[str, int] = {}
         for file in self.files:
             began.setdefault(file.uri, file.first_at)
@@ -66,19 +66,19 @@ class Recording:
 
 @dataclass(slots=True)
 class Recordings:
-    """All recordings: by the name of each of their files, and when the last of them ends."""
+    """Maps file names to recordings, and knows when the last recording ends."""
 
     recordings: list[Recording]
     by_uri: dict[str, list[Recording]]
     until: int | None
 
     def end_of(self, from_at: int, to_at: int) -> int:
-        """The end of an interval, but not after the recordings that it reaches into."""
+        """The end of an interval, limited to the end of the recordings that it overlaps."""
         ends = [part.last_at for part in self.recordings if part.began_at <= to_at and part.last_at >= from_at]
         return max(from_at, min(to_at, max(ends, default=to_at)))
 
     def holding(self, uri: str, at: int | None) -> Recording:
-        """The recording that a place in a file is of: a file that has grown can be in several."""
+        """The recording that contains a place in a file; a file that has grown can be in several."""
         candidates = self.by_uri.get(uri) or self.recordings[:1] or [Recording()]
         return next((recording for recording in candidates if at is None or at <= recording.last_at), candidates[-1])
 
@@ -91,7 +91,7 @@ def captures(rows: Iterable[Row], signs: Signs) -> Recordings:
         (files[file.kind == OBSERVED] if file.first_at else timeless).append(file)
     recordings = _recordings(files[False])
     if timeless:
-        # What could not be read at all has no time: it is of the earliest recording.
+        # A file that couldn't be read at all has no time: count it for the earliest recording.
         recordings = recordings or [Recording()]
         recordings[0].files += timeless
     for recording in recordings:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterator
 from typing import Generic, TypeVar
 
-# Of each kind. A tuple of these is about 200 bytes.
+# Per kind. A tuple of these takes about 200 bytes.
 _MAX_TRACKED = 50_000
 
 _Mark = TypeVar("_Mark")
@@ -29,12 +29,12 @@ class RedeliveryTracker(Generic[_Mark]):
             self._again[place, delivery_count].append((first, last, holder))
 
     def handed_over(self) -> Iterator[tuple[_Mark, str, int]]:
-        """What `ended` was given as its mark, who got the records with the next count, and how many."""
+        """Yields the mark passed to `ended`, who got the records with the next delivery count, and how many records."""
         for ranges in self._again.values():
             ranges.sort()
         for place, first, last, delivery_count, mark in self._ended:
             ranges = self._again.get((place, delivery_count + 1), [])
-            # Ranges of one count do not overlap, so the one before the first that starts later is the first to look at.
+            # Ranges of one count don't overlap, so start with the last range that starts at or before the first offset.
             index = max(0, bisect_right(ranges, first, key=lambda range_: range_[0]) - 1)
             while index < len(ranges) and ranges[index][0] <= last:
                 records = min(last, ranges[index][1]) - max(first, ranges[index][0]) + 1

@@ -1,4 +1,4 @@
-"""Defines a rule: its name, its thresholds with their reasons, its summary and advice."""
+"""Defines a rule: its name, its thresholds with their reasons, its summary and its advice."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ SeverityAndSummary = tuple[Severity, str]
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """A rule fires at this value and above, unless its reason says otherwise."""
+    """A rule fires at this value and above, unless the reason states something else."""
 
     name: str
     default: float
@@ -23,9 +23,9 @@ class Threshold:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """`tell` takes an episode and the rule's thresholds, and returns severity and summary, or None below them. In the
-    advice commands are in backticks; `{group}` is the group, `{topic}`, `{partition}` and `{offset}` are those of a
-    partition, quoted for a shell, and BROKER is a broker's address."""
+    """`tell` takes an episode and the rule's thresholds and returns severity and summary, or None if the rule doesn't
+    fire. In the advice, commands are in backticks; `{group}`, `{topic}`, `{partition}` and `{offset}` are filled in,
+    quoted for a shell, and BROKER is a broker's address."""
 
     name: str
     severity: str

@@ -19,7 +19,7 @@ RULES: dict[str, Rule] = {
 
 
 def limits_of(thresholds: Mapping[str, float]) -> Mapping[str, Limits]:
-    """Rule to its thresholds by name; `thresholds` names them `rule.threshold`."""
+    """Each rule's thresholds by name, with the overrides in `thresholds`, which are named `rule.threshold`."""
     limits = {
         rule.name: {threshold.name: threshold.default for threshold in rule.thresholds} for rule in RULES.values()
     }
@@ -28,7 +28,7 @@ def limits_of(thresholds: Mapping[str, float]) -> Mapping[str, Limits]:
         rule, _, name = full_name.partition(".")
         if name not in limits.get(rule, {}):
             near = get_close_matches(full_name, full_names, 1, 0.4)
-            raise UsageError(f"no threshold is called {full_name}" + (f"; did you mean {near[0]}?" if near else ""))
+            raise UsageError(f"unknown threshold {full_name}" + (f"; did you mean {near[0]}?" if near else ""))
         if not math.isfinite(value) or value < 0:
             raise UsageError(f"threshold {full_name} is {value:g}; it must be 0 or more")
         limits[rule][name] = value

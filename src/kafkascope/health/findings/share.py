@@ -28,11 +28,12 @@ class SlowAcknowledgements:
         episode.add("slow", records)
         episode.most("slowest_ms", taken_us // 1000)
         episode.most("lock_timeout_ms", row["lock_timeout_ms"])
+        episode.name("clients", row["client_id"] or row["member_id"], records)
         episode.prove(at, row["outcome_exchange_id"])
 
 
 def deliveries(rows: Iterable[Row], signs: Signs, limits: Mapping[str, Limits]) -> SlowAcknowledgements:
-    """The slow ones come back: how many is too many depends on the minute."""
+    """Returns the slow acknowledgements: the rest of their minute decides if they are too many."""
     slow = SlowAcknowledgements()
     slow_from = limits["share_slow_acknowledgement"]["lock_share"] * 1000
     follow: RedeliveryTracker[Episode] = RedeliveryTracker()
@@ -115,7 +116,7 @@ def minutes(rows: Iterable[Row], slow: SlowAcknowledgements, signs: Signs, limit
         for place in row["standing_still"] or ():
             still[group, place].append(at // MINUTE_US)
         if row["lag"] is not None:
-            # Groups of one name in several clusters have a row each.
+            # Groups of the same name in several clusters have a row each.
             lag, partitions = lags[group].get(at // MINUTE_US, (0, 0))
             lags[group][at // MINUTE_US] = (lag + row["lag"], partitions + row["lag_partitions"])
             if row["members"] == 0 and row["lag"] > 0 and not acquired:
@@ -145,7 +146,7 @@ def _standing_still(
         first, last = run[0], run[-1]
         since, until = first * MINUTE_US, (last + 1) * MINUTE_US
         episode = signs.of("share_standing_still", f"{group}/{place}", since, until, ("share_group", group))
-        # Of runs that lie close together the longest counts, not the sum.
+        # Of neighbouring runs the longest counts, not the sum.
         episode.most("minutes", last - first + 1)
         known_lags = [lags[minute] for minute in range(first - 1, last + 1) if minute in lags]
         same = Counter(partitions for _, partitions in known_lags)
@@ -154,7 +155,7 @@ def _standing_still(
 
 
 def runs(numbers: Iterable[int]) -> Iterator[list[int]]:
-    """Minutes that follow one another."""
+    """Splits minutes into runs of consecutive ones."""
     run: list[int] = []
     for number in sorted(set(numbers)):
         if run and number - run[-1] > 1:
@@ -166,8 +167,8 @@ def runs(numbers: Iterable[int]) -> Iterator[list[int]]:
 
 
 def growing(lags: Mapping[int, tuple[int, int]], limits: Limits) -> Iterator[tuple[int, int, int, int]]:
-    """From a low to a high without losing half of what was gained: first and last minute, growth, and lag at the end.
-    Sums over other partitions cannot be compared."""
+    """Yields stretches from a low to a high in which the lag never loses half of its growth: first and last minute,
+    growth, and lag at the end. Sums over different partitions can't be compared."""
     minutes_told = sorted(lags)
     index = 0
     while index < len(minutes_told):

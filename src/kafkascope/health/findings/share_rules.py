@@ -1,4 +1,4 @@
-"""The rules about share groups: thresholds with their reasons, what each finding says, and what to do."""
+"""The rules about share groups: thresholds with reasons, the summary and advice of each finding."""
 
 from kafkascope.formatting import count, percent, span
 from kafkascope.health.findings.episodes import Episode
@@ -112,7 +112,8 @@ def _slow_acknowledgement(episode: Episode, limits: Limits) -> SeverityAndSummar
     summary = (
         f"Share group {quoted(episode.subject)} acknowledged {percent(slow / acknowledged)} of "
         f"{count(acknowledged, 'record')} after {percent(limits['lock_share'])} or more of their "
-        f"{span(episode.number('lock_timeout_ms'))} lock; slowest {span(episode.number('slowest_ms'))}."
+        f"{span(episode.number('lock_timeout_ms'))} lock: {counted(episode.named['clients'])}; slowest "
+        f"{span(episode.number('slowest_ms'))}."
     )
     return "warning", summary
 
@@ -159,7 +160,7 @@ def _moved(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     was = "was" if records == 1 else "were"
     summary = (
         f"{count(records, 'record')} of {_group(episode.subject)} {was} taken from the members that held "
-        f"{'it' if records == 1 else 'them'}: {words_with_counts(episode.named['reasons'])}."
+        f"{'it' if records == 1 else 'them'}; reason: {words_with_counts(episode.named['reasons'])}."
     )
     return "info", summary
 
@@ -217,7 +218,8 @@ RULES = (
         "Read the record: `kafka-console-consumer.sh --bootstrap-server BROKER --topic {topic} --partition {partition} "
         "--offset {offset} --max-messages 1`. Find out why members release it, and have the application reject what it "
         "can never process. The limit is share.delivery.count.limit of the group, group.share.delivery.count.limit (5) "
-        "of the broker.",
+        "of the broker. If the group has a dead-letter queue (errors.deadletterqueue.topic.name, Kafka 4.4), look for "
+        "a copy there: the recording doesn't show if it was written.",
         _poison_record,
     ),
     Rule(
@@ -230,7 +232,8 @@ RULES = (
             Threshold("records", 1, "records", "each is lost to this group"),
             Threshold("warning_records", 100, "records", "a bad record now and then is expected, a hundred are not"),
         ),
-        "See in the application's log why it rejects them, and whether the producer of the topic changed its format.",
+        "See in the application's log why it rejects them, and whether the producer of the topic changed its format. "
+        "If the group has a dead-letter queue (errors.deadletterqueue.topic.name, Kafka 4.4), look for a copy there.",
         _rejected,
     ),
     Rule(
@@ -259,7 +262,7 @@ RULES = (
     ),
     Rule(
         "share_standing_still",
-        "warning; critical where the group's lag grows meanwhile",
+        "warning; critical if the group's lag grows meanwhile",
         "share_partition",
         "A partition had records waiting or held, and made no progress.",
         _MINUTES,
@@ -306,7 +309,7 @@ RULES = (
         "share_lag_growing",
         "warning; critical from `critical_minutes` on",
         "share_group",
-        "More records arrive than the group finishes. Known where the recording has DescribeShareGroupOffsets.",
+        "More records arrive than the group finishes. Known if the recording has DescribeShareGroupOffsets.",
         _MINUTES,
         (
             Threshold("records", 1000, "records", "less is a burst that two fetches take (max.poll.records is 500)"),

@@ -8,12 +8,13 @@ from kafkascope.health.findings.streams_rules import OTHER_STATUS, STATUS_RULES
 
 Row = Mapping[str, Any]
 
-# The member could go on warming up, and was not let; where the member itself went, nothing is said of the warm-up.
+# The member could have continued to warm up, but the assignment took the task away. If the member itself left, that
+# isn't counted.
 _DROPPED = frozenset({"revoked", "changed", "rejoined"})
 
 
 class GroupEnds:
-    """Until when a group was recorded: what is open lasts until then."""
+    """Knows when a group's recording ends: what is open lasts until then."""
 
     def __init__(self, recorded_until: int | None) -> None:
         self._recorded_until = recorded_until
@@ -23,7 +24,7 @@ class GroupEnds:
         self._minutes[group] = max(self._minutes.get(group, minute_at), minute_at)
 
     def of(self, group: str, at: int) -> int:
-        """Too early rather than too late: without the recordings themselves, the last minute counts as it begins."""
+        """Errs on the early side: without the rows of `captures`, the recording ends where its last minute begins."""
         minute = self._minutes.get(group, at)
         if self._recorded_until is not None:
             minute = max(minute, min(minute + MINUTE_US, self._recorded_until))

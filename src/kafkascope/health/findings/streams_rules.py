@@ -1,4 +1,4 @@
-"""The rules about streams groups: thresholds with their reasons, what each finding says, and what to do."""
+"""The rules about streams groups: thresholds with reasons, the summary and advice of each finding."""
 
 from kafkascope.formatting import count, span
 from kafkascope.health.findings.episodes import Episode
@@ -31,7 +31,7 @@ def _unheld(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     still = " until the recording ended" if episode.number("open") and episode.subjects == 1 else ""
     up_to = "up to " if episode.subjects > 1 else ""
     summary = (
-        f"{_task(episode)} had no owner for {up_to}{span(longest)}{still}: "
+        f"{_task(episode)} had no owner for {up_to}{span(longest)}{still}; cause: "
         f"{words_with_counts(episode.named['causes'])}."
     )
     return ("critical" if longest >= limits["critical_ms"] else "warning"), summary
@@ -44,8 +44,8 @@ def _long_pause(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     cold = episode.number("cold")
     state = f", {cold:.0f} of them to members without a copy of the state" if cold else ""
     summary = (
-        f"{_task(episode)} stalled for up to {span(longest)} in {count(episode.number('moves'), 'move')}{state}: "
-        f"{words_with_counts(episode.named['causes'])}."
+        f"{_task(episode)} stalled for up to {span(longest)} in {count(episode.number('moves'), 'move')}{state}; "
+        f"cause: {words_with_counts(episode.named['causes'])}."
     )
     return ("critical" if longest >= limits["critical_ms"] else "warning"), summary
 
@@ -127,7 +127,7 @@ def _status(severity: Severity, after: Severity | None, description: str) -> "_S
 
 
 class _StatusTeller:
-    """A status from `ms` on; `after` is its severity from `later_ms` on."""
+    """Fires for a status that lasts `ms`; from `later_ms` on its severity is `after`."""
 
     __slots__ = ("after", "says", "severity")
 
@@ -141,7 +141,7 @@ class _StatusTeller:
         details = episode.samples("details")
         detail = f": {details[0].rstrip('.')}" if details else ""
         severity = self.after if self.after and longest >= limits["later_ms"] else self.severity
-        lasting = f" for {span(longest)}" if longest else ""  # it was seen once
+        lasting = f" for {span(longest)}" if longest else ""  # no duration: it was seen once
         return severity, f"Streams group {quoted(episode.subject)} {self.says}{lasting}{detail}."
 
 
@@ -165,7 +165,7 @@ RULES = (
         ("streams_unheld", "streams_group_health", "captures"),
         (Threshold("ms", _HANDOVER_MS, "ms", _HANDOVER), Threshold("critical_ms", _TAKEOVER_MS, "ms", _TAKEOVER)),
         f"Who has which task, and who should: {_DESCRIBE}. A task that waits for its target names the member that "
-        "doesn't release it; the state is NotReady where topics are missing.",
+        "doesn't release it; the state is NotReady if topics are missing.",
         _unheld,
     ),
     Rule(

@@ -1,4 +1,4 @@
-"""Words that the sentences of findings share: names in backticks, counts as ×3, clusters and nodes of subjects."""
+"""Formats the names, counts, clusters and nodes in the sentences of findings."""
 
 from collections.abc import Iterable, Mapping
 
@@ -6,7 +6,7 @@ from kafkascope.formatting import first_names
 
 
 def quoted(name: object) -> str:
-    """In backticks; one in the name itself is replaced, so that the sentence still parses."""
+    """Puts a name in backticks; a backtick within the name is replaced, so that the sentence still parses."""
     return f"`{str(name).replace('`', chr(39))}`"
 
 
@@ -16,29 +16,29 @@ def tally(counts: Mapping[str, float], most: int = 5) -> str:
 
 
 def counted(counts: Mapping[str, float], most: int = 5) -> str:
-    """As `tally`, names in backticks with ×."""
+    """Like `tally`, with names in backticks and counts as ×3."""
     return first_names([f"{quoted(name)} ×{number:,.0f}" for name, number in _ordered(counts)], most)
 
 
 def name_counts(counts: Mapping[str, float], most: int = 5) -> str:
-    """As `counted`; of one name, whose number the sentence has already, the name."""
+    """Like `counted`; a single name goes without its count, which the sentence already has."""
     return quoted(next(iter(counts))) if len(counts) == 1 else counted(counts, most)
 
 
 def words_with_counts(counts: Mapping[str, float], most: int = 5) -> str:
-    """As `name_counts`, of words that aren't names."""
+    """Like `name_counts`, for words that aren't names."""
     if len(counts) == 1:
         return next(iter(counts)).replace("_", " ")
     return first_names([f"{name.replace('_', ' ')} ×{number:,.0f}" for name, number in _ordered(counts)], most)
 
 
 def names(counts: Iterable[str], most: int = 5) -> str:
-    """`0_1`, `0_2` and 4 more, each in backticks, in alphabetical order."""
+    """`0_1`, `0_2` and 4 more: each in backticks, in alphabetical order."""
     return first_names([quoted(name) for name in sorted(counts)], most)
 
 
 def nodes(counts: Iterable[str]) -> str:
-    """`node 1, node 2`: they have numbers, not names."""
+    """`node 1, node 2`: without backticks, since they are numbers and not names."""
     return first_names(sorted(counts), 5)
 
 

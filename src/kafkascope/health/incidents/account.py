@@ -1,4 +1,4 @@
-"""The parts of an incident that are told in words, and how names, counts and commands stand in them."""
+"""Defines the sentences of an incident, and formats the names, counts and commands in them."""
 
 import shlex
 from collections.abc import Iterable
@@ -25,7 +25,7 @@ class Account:
 
 
 def quoted(name: object) -> str:
-    """In backticks; one in the name itself is replaced, so that the sentence still parses."""
+    """Puts a name in backticks; a backtick within the name is replaced, so that the sentence still parses."""
     return f"`{str(name).replace('`', chr(39))}`"
 
 
@@ -39,7 +39,7 @@ def listed(names: Iterable[object], most: int = _MOST_NAMES) -> str:
 
 
 def counted(tally: object) -> str:
-    """Of the text that a finding has: `steady 3, doomed 1` becomes names in backticks with ×."""
+    """Formats a tally from a finding: `steady 3, doomed 1` becomes names in backticks with ×3 and ×1."""
     text, _, more = str(tally).partition(" and ")
     parts = [part.rpartition(" ") for part in text.split(", ")]
     if not all(name and number.replace(",", "").isdecimal() for name, _, number in parts):
@@ -50,24 +50,27 @@ def counted(tally: object) -> str:
 
 
 def command(words: str, *arguments: str) -> str:
-    """In backticks, the arguments as a shell wants them."""
+    """Puts a command in backticks, its arguments quoted for a shell."""
     return quoted(" ".join([words, *map(shlex.quote, arguments)]))
 
 
 def names_in(tally: object) -> list[str]:
-    """Of the same text, the names alone."""
+    """The names in a tally from a finding."""
     return [part.rpartition(" ")[0] or part for part in str(tally).partition(" and ")[0].split(", ")]
 
 
 def broker(cluster: str | None, facts: Facts, without: Iterable[Node] = ()) -> str:
-    """A broker to ask; `BROKER` where the recording names none."""
+    """A broker to ask; `BROKER` if the recording names none."""
     return facts.bootstrap(cluster, without) or "BROKER"
 
 
 def broker_of(group: str, facts: Facts) -> str:
-    """The coordinator of a group, else any broker where all are of one cluster."""
+    """The coordinator of a group, else any broker where all are of one cluster. Of groups with one name in several
+    clusters none is guessed."""
     coordinators = facts.coordinators.get(group)
     if coordinators:
+        if len({facts.cluster_of.get(address) for address in coordinators} - {None}) > 1:
+            return "BROKER"
         return min(coordinators)
     return "BROKER" if facts.several_clusters else broker(None, facts)
 

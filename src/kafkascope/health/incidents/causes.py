@@ -1,4 +1,4 @@
-"""The causes of incidents in the order in which they are tried, and which findings each explains."""
+"""Lists the causes of incidents in the order in which they are tried, and the findings that each explains."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from kafkascope.health.findings.diagnosis import Finding
 from kafkascope.health.incidents.facts import AFTER_US, Facts
 from kafkascope.health.incidents.incident import key_of
 
-# Answers of a cluster that has lost a broker or its controller.
+# Errors from a cluster that has lost a broker or its controller.
 OUTAGE_ERRORS = frozenset(
     {
         "BROKER_NOT_AVAILABLE",
@@ -28,18 +28,34 @@ OUTAGE_ERRORS = frozenset(
         "UNKNOWN_LEADER_EPOCH",
     }
 )
+# Their responses wait until the replicas have what was written: a frozen replica makes them slow at every broker.
+REPLICATED_APIS = frozenset(
+    {
+        "AddOffsetsToTxn",
+        "AddPartitionsToTxn",
+        "DeleteRecords",
+        "EndTxn",
+        "InitProducerId",
+        "OffsetCommit",
+        "Produce",
+        "ShareAcknowledge",
+        "TxnOffsetCommit",
+        "WriteShareGroupState",
+        "WriteTxnMarkers",
+    }
+)
 LOGIN_ERRORS = frozenset({"ILLEGAL_SASL_STATE", "SASL_AUTHENTICATION_FAILED", "UNSUPPORTED_SASL_MECHANISM"})
 _DENIED = "_AUTHORIZATION_FAILED"
 
 
-# Errors that tools get as an answer, by API. Findings that count nothing else are notes.
+# Errors that are ordinary responses to tools, by API. A finding that counts nothing else is a note.
 ORDINARY_ERRORS = {
     "ConsumerGroupDescribe GROUP_ID_NOT_FOUND": "admin clients ask ConsumerGroupDescribe first and DescribeGroups for "
-    "a group that is no consumer group",
-    "ShareGroupDescribe GROUP_ID_NOT_FOUND": "a tool asked for a group that wasn't there yet, or no longer",
-    "StreamsGroupDescribe GROUP_ID_NOT_FOUND": "a tool asked for a group that wasn't there yet, or no longer",
-    "DescribeShareGroupOffsets GROUP_ID_NOT_FOUND": "a tool asked for a group that wasn't there yet, or no longer",
-    "DescribeGroups GROUP_ID_NOT_FOUND": "a tool asked for a group that wasn't there yet, or no longer",
+    "a group that isn't a consumer group",
+    "ShareGroupDescribe GROUP_ID_NOT_FOUND": "a tool asked for a group that didn't exist yet, or no longer",
+    "StreamsGroupDescribe GROUP_ID_NOT_FOUND": "a tool asked for a group that didn't exist yet, or no longer",
+    "DescribeShareGroupOffsets GROUP_ID_NOT_FOUND": "a tool asked for a group that didn't exist yet, or no longer",
+    "DescribeGroups GROUP_ID_NOT_FOUND": "a tool asked for a group that didn't exist yet, or no longer",
     "DescribeDelegationToken DELEGATION_TOKEN_REQUEST_NOT_ALLOWED": "an admin client asked for delegation tokens "
     "without a login",
 }
@@ -47,21 +63,24 @@ ORDINARY_ERRORS = {
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """Findings of these rules are consequences in this role where they share an entity of one of these kinds with the
-    cause, or, without kinds, its time alone. `errors` limits findings about errors to those that count only such;
-    `after_us` is how long after the cause ended they may begin."""
+    """Findings of these rules are consequences in this role if they share an entity of one of these kinds with the
+    cause or, without kinds, only its time. `errors` limits findings about errors to those that count no other errors,
+    `apis` findings about an API at a broker to these, `cause_apis` causes to those about one of these; `after_us` is
+    how long after the end of the cause they may begin."""
 
     role: str
     rules: tuple[str, ...]
     shares: tuple[str, ...]
     errors: frozenset[str] | None = None
+    apis: frozenset[str] | None = None
+    cause_apis: frozenset[str] | None = None
     after_us: int = AFTER_US
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """`anchors` are the rules whose findings show it. Anchors that share an entity of one of the kinds `one_by` and
-    follow each other are one incident. `takes` says no to findings of those rules that do not show it."""
+    """`anchors` are the rules whose findings show it. Anchors that share an entity of a kind in `one_by` and follow
+    each other are one incident. `takes` filters out findings of those rules that don't show it."""
 
     name: str
     says: str
@@ -103,6 +122,7 @@ _OUTAGE = (
     Join("majority at risk", ("quorum_majority_at_risk",), ("quorum",)),
     Join("replica behind", _BEHIND, ("node",)),
     Join("slow calls", ("api_slow",), ("node",)),
+    Join("writes that wait for the replica", ("api_slow",), ("quorum",), apis=REPLICATED_APIS, after_us=0),
     Join("calls without a response", ("api_unanswered",), ("node",)),
     Join("failed calls", ("api_error_rate",), ("node", "quorum"), OUTAGE_ERRORS),
     Join("redirected calls", ("api_passing_errors",), ("node", "quorum")),
@@ -127,7 +147,7 @@ _REDELIVERED = (
 CAUSES = (
     Cause(
         "recording_incomplete",
-        "The recording lacks packets: responses and ends of deliveries are missing that were there.",
+        "The recording lacks packets: responses and ends of deliveries that did happen are missing.",
         ("recording_lost",),
         ("recording",),
         (Join("calls without a response", ("api_unanswered",), ()),),
@@ -143,24 +163,24 @@ CAUSES = (
     ),
     Cause(
         "leader_lost",
-        "The leader of the quorum was lost. Shown as `node_down` where its connections closed, as `node_frozen` where "
+        "The leader of the quorum was lost. Shown as `node_down` if its connections closed, as `node_frozen` if "
         "it fell silent with its connections open.",
         ("quorum_leader_lost", "quorum_leaderless"),
         ("quorum",),
-        # Without a leader nobody has anyone to fetch from.
+        # Without a leader there is nobody to fetch from.
         (*_OUTAGE, Join("replica behind", _BEHIND, ("quorum",), after_us=0)),
     ),
     Cause(
         "node_behind",
-        "A controller or broker stopped following the metadata log. Shown as `node_frozen` where it went on by itself, "
-        "as `node_down` where it restarted or never came back.",
+        "A controller or broker stopped following the metadata log. Shown as `node_frozen` if it continued by itself, "
+        "as `node_down` if it restarted or never came back.",
         _BEHIND,
         ("node",),
         _OUTAGE,
     ),
     Cause(
         "application_stopped",
-        "A streams application stopped, or cannot start: a member asked for it, topics are missing or wrong, or its "
+        "A streams application stopped, or can't start: a member asked for it, topics are missing or wrong, or its "
         "topology is refused.",
         (
             "streams_shutdown",
@@ -185,7 +205,7 @@ CAUSES = (
     ),
     Cause(
         "member_hung",
-        "A member kept its work longer than it may: it hangs, or its work takes longer than the lock or the session.",
+        "A member kept its work longer than allowed: it hangs, or its work takes longer than the lock or the session.",
         ("share_lock_expired", "streams_fenced_members"),
         ("share_member", "streams_group"),
         (
@@ -199,7 +219,7 @@ CAUSES = (
     ),
     Cause(
         "member_crashed",
-        "A member disappeared without leaving the group: a crash, a kill, a network cut.",
+        "A member disappeared without leaving the group: a crash, a kill, a cut network.",
         ("share_member_disconnected", "streams_member_lost"),
         ("share_member", "streams_member"),
         (
@@ -210,7 +230,7 @@ CAUSES = (
     ),
     Cause(
         "group_without_members",
-        "Records wait for a group that nobody is in.",
+        "Records wait for a group that has no members.",
         ("share_no_members",),
         ("group",),
         (
@@ -250,8 +270,20 @@ CAUSES = (
         (
             Join("calls without a response", ("api_unanswered",), ("broker",)),
             Join("failed calls", ("api_error_rate",), ("broker",), OUTAGE_ERRORS),
-            Join("late acknowledgements", ("share_slow_acknowledgement",), ("coordinator",)),
+            Join(
+                "late acknowledgements",
+                ("share_slow_acknowledgement",),
+                ("coordinator",),
+                cause_apis=frozenset({"ShareAcknowledge", "WriteShareGroupState"}),
+            ),
         ),
+    ),
+    Cause(
+        "member_slow",
+        "A member needs most of the lock for its work: with a little more load its locks expire.",
+        ("share_slow_acknowledgement",),
+        ("group",),
+        (Join("growing lag", ("share_lag_growing",), ("group",)),),
     ),
     Cause(
         "quota_exceeded",
@@ -261,7 +293,7 @@ CAUSES = (
     ),
     Cause(
         "client_too_old",
-        "Clients use API versions that the newest release does not serve: they fail after the upgrade.",
+        "Clients use API versions that the newest release doesn't serve: they fail after the upgrade.",
         ("client_versions_dropped",),
         (),
     ),

@@ -1,5 +1,5 @@
-"""Tells incidents of clients: refused logins, denied access, quotas, versions that an upgrade drops; and those that one
-finding alone makes."""
+"""Describes incidents of clients (refused logins, denied access, quotas, versions that an upgrade drops), and incidents
+that consist of a single finding."""
 
 from collections import Counter
 
@@ -11,7 +11,7 @@ from kafkascope.health.incidents.facts import Facts
 from kafkascope.health.incidents.incident import Confidence, key_of
 from kafkascope.health.incidents.stories import Story
 
-_ALONE_DISPROOF = "The exchanges under it, or the log of the broker or client, tell another story."
+_ALONE_DISPROOF = "The exchanges that prove it, or the log of the broker or client, show another reason."
 
 
 def login_refused(story: Story, facts: Facts) -> Account:
@@ -20,7 +20,7 @@ def login_refused(story: Story, facts: Facts) -> Account:
         story,
         "login_refused",
         f"The login of client {listed(clients)} was refused: {_errors(errors)}.",
-        "The broker knows no such user, or the password, token or mechanism is wrong. The client tries again until it "
+        "The broker doesn't know the user, or the password, token or mechanism is wrong. The client retries until it "
         "is changed.",
         "The broker's log names another reason for the refusal.",
         "Compare user, password and mechanism of the client with the broker's: `sasl.mechanism`, `sasl.jaas.config`. "
@@ -35,10 +35,9 @@ def access_denied(story: Story, facts: Facts) -> Account:
         story,
         "access_denied",
         f"Client {listed(clients)} may not call {listed(apis)}: {_errors(errors)}.",
-        "No ACL allows what the client asks for. It does not pass by itself.",
+        "No ACL allows what the client asks for. It doesn't go away by itself.",
         "The ACLs allow it, and the broker's authorizer log shows another principal.",
-        "List the ACLs: `kafka-acls.sh --bootstrap-server BROKER --list`. The error names the resource that one is "
-        "missing for.",
+        "List the ACLs: `kafka-acls.sh --bootstrap-server BROKER --list`. The error names the resource that lacks one.",
     )
 
 
@@ -50,8 +49,8 @@ def ordinary_errors(story: Story, facts: Facts) -> Account:
         story,
         "ordinary_errors",
         f"{quoted(first.subject)} of client {listed(clients)} returned {_errors(errors)}.",
-        f"This is an ordinary answer: {'; '.join(reasons)}.",
-        "The group was there at that time: then the client asked the wrong cluster.",
+        f"This is an ordinary response: {'; '.join(reasons)}.",
+        "The group existed at that time: then the client asked the wrong cluster.",
         "Nothing to do.",
     )
 
@@ -63,8 +62,8 @@ def quota_exceeded(story: Story, _: Facts) -> Account:
         story,
         "quota_exceeded",
         f"Client {quoted(first.subject)} was throttled for {span(total)} in all by its quota.",
-        "It produces, fetches or asks more than its quota allows, so brokers delay their responses.",
-        "No quota is set for the client or its user: then the broker's own request quota is meant.",
+        "It produces, fetches or requests more than its quota allows, so brokers delay their responses.",
+        "No quota is set for the client or its user: then the broker's default quota applies.",
         first.advice,
     )
 
@@ -77,9 +76,9 @@ def client_too_old(story: Story, _: Facts) -> Account:
         story,
         "client_too_old",
         f"{which} API versions that the newest release no longer serves{names}.",
-        "Today's brokers serve them, so nothing fails yet. After the upgrade the client fails where it speaks no "
-        "newer version.",
-        "The client's library speaks newer versions too: then it used old ones because its broker is old.",
+        "The brokers still serve them, so nothing fails yet. After the upgrade the client fails unless it supports "
+        "newer versions.",
+        "The client's library supports newer versions too: then it used old ones because its broker is old.",
         story.anchors[0].advice,
     )
 
@@ -88,7 +87,7 @@ def recording_incomplete(story: Story, _: Facts) -> Account:
     return _recording(
         story,
         "recording_incomplete",
-        "What is missing cannot be judged: calls without a response and unfinished deliveries may be its doing.",
+        "Calls without a response and unfinished deliveries may only be missing from the recording.",
         "The recorder counted no drops: then the gaps are connections that were cut.",
     )
 
@@ -97,8 +96,8 @@ def recording_unread(story: Story, _: Facts) -> Account:
     return _recording(
         story,
         "recording_unread",
-        "What could not be read cannot be judged: the clusters may be worse than this says.",
-        "The ports of these bytes are not Kafka's.",
+        "The unreadable part isn't checked: the clusters may be in worse health than reported.",
+        "The ports of these bytes aren't Kafka's.",
     )
 
 
@@ -115,7 +114,7 @@ def _recording(story: Story, cause: str, explanation: str, disproof: str) -> Acc
 
 
 def as_the_rule_says(story: Story, _: Facts) -> Account:
-    """Where a finding says it all, or stays alone."""
+    """Takes the sentences of the finding, for causes that add nothing to them and for findings without a cause."""
     first = story.anchors[0]
     rule = RULES.get(first.rule)
     return _client_account(

@@ -25,6 +25,7 @@ _ACCOUNTS: dict[str, Callable[[Story, Facts], Account]] = {
     "poison_record": member_accounts.poison_record,
     "member_hung": member_accounts.member_hung,
     "member_crashed": member_accounts.member_crashed,
+    "member_slow": member_accounts.member_slow,
     "login_refused": client_accounts.login_refused,
     "access_denied": client_accounts.access_denied,
     "broker_slow": node_accounts.broker_slow,
@@ -41,21 +42,21 @@ class IncidentVerdict:
 
 
 def incidents_of(findings: Iterable[Finding], marts: Mapping[str, Iterable[Row]]) -> list[Incident]:
-    """Every finding is in exactly one. `marts` are rows by mart, as column to value, times whole microseconds; `needs`
-    tells what is read of each. With fewer marts the incidents say less."""
+    """Every finding is in exactly one incident. `marts` maps each mart to its rows (column to value, times as whole
+    microseconds); `needs` lists the columns that are read. With fewer marts the incidents have fewer details."""
     findings = list(findings)
     facts = read_facts(findings, marts)
     return sorted((_incident(story, facts) for story in Stories(facts).join(findings)), key=incident_order)
 
 
 def verdict_of(incidents: Iterable[Incident]) -> IncidentVerdict:
-    """The worst incident decides; those of severity `info` are notes."""
+    """The worst incident decides; incidents of severity `info` are notes."""
     ordered = sorted(incidents, key=incident_order)
     notes = sum(incident.severity == "info" for incident in ordered)
     others = len(ordered) - notes - 1
     if others < 0:
-        told = f", {count(notes, 'note')}" if notes else ""
-        return IncidentVerdict("healthy", f"No incident{told}.")
+        noted = f", {count(notes, 'note')}" if notes else ""
+        return IncidentVerdict("healthy", f"No incident{noted}.")
     more = f" {count(others, 'more incident')}." if others else ""
     state: Literal["attention", "critical"] = "critical" if ordered[0].severity == "critical" else "attention"
     return IncidentVerdict(state, f"{ordered[0].title}{more}")
@@ -93,7 +94,7 @@ def _incident(story: Story, facts: Facts) -> Incident:
 
 
 def _end(story: Story, facts: Facts) -> int:
-    """A finding that counts by the minute ends with its minute, and not after the recording."""
+    """A finding that counts by the minute ends with its minute, but not after the recording."""
     end = max(finding.to_at for finding in story.findings())
     return end if facts.recorded_until is None else max(story.from_at, min(end, facts.recorded_until))
 

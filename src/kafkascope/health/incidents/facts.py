@@ -1,5 +1,5 @@
-"""Collects what findings do not carry and incidents need: which node has which address, who was elected, which errors a
-finding counted. Each mart is read once, a row at a time; what is held grows with the findings and the brokers."""
+"""Collects facts that incidents need and findings lack: the addresses of nodes, who was elected, which errors a finding
+counted. Each mart is read once, one row at a time; memory grows with the findings and the brokers."""
 
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
@@ -16,9 +16,9 @@ from kafkascope.health.incidents.subjects import Node, group_of, node_of
 
 Row = Mapping[str, Any]
 
-# The session timeout (45 s) and three heartbeats of 5 s: what a cause leads to has begun by then.
+# The session timeout (45 s) and three heartbeats of 5 s: the consequences of a cause have begun by then.
 AFTER_US = MINUTE_US
-# What clocks and the order of rows make of one moment.
+# Tolerance for one moment in different rows: clocks differ, and rows aren't in exact order.
 SAME_MOMENT_US = 1_000_000
 _OUTCOME_RULES = {
     "lock_expired": "share_lock_expired",
@@ -27,14 +27,14 @@ _OUTCOME_RULES = {
 }
 _BEHIND = ("quorum_follower_behind", "quorum_observer_behind", "quorum_replica_never_fetched")
 _OUTAGES = ("quorum_leader_lost", "quorum_leaderless", *_BEHIND)
-# A replica that fetched so recently is there again.
+# A replica that fetched this recently is back.
 _FRESH_MS = 1_000
-# Told of a finding and no more: a page names fewer.
+# As many names per finding are kept; a page shows fewer.
 _MOST_NAMES = 1_000
 
 
 class Election(NamedTuple):
-    """`how` is what ended the time of the leader before: `closed` its connections, `silent`, or the cause itself."""
+    """`how` is what ended the previous leader's time: `closed` connections, `silent`, or the cause of the election."""
 
     at: int
     cluster: str | None
@@ -47,7 +47,7 @@ class Election(NamedTuple):
 
 @dataclass(slots=True)
 class Named:
-    """What the rows of one finding name, with how many calls or records each."""
+    """The names in the rows of one finding, with the number of calls or records of each."""
 
     errors: Counter[str] = field(default_factory=Counter)
     clients: Counter[str] = field(default_factory=Counter)
@@ -56,7 +56,7 @@ class Named:
 
 
 class Intervals:
-    """Asks of a moment whether any of many intervals has it."""
+    """Checks if a moment is within any of many intervals."""
 
     def __init__(self, intervals: Iterable[tuple[int, int]]) -> None:
         self._starts: list[int] = []
@@ -74,7 +74,7 @@ class Intervals:
 
 
 class Redirect(NamedTuple):
-    """Responses of one kind by which one client was redirected, in one minute at one broker."""
+    """Responses of one kind that redirected one client, in one minute at one broker."""
 
     first_at: int
     address: str
@@ -84,15 +84,16 @@ class Redirect(NamedTuple):
 
 @dataclass(slots=True)
 class Facts:
-    nodes: dict[str, Node] = field(default_factory=dict)  # of a broker's address
-    cluster_of: dict[str, str | None] = field(default_factory=dict)  # of a broker's address
-    calls: Counter[str] = field(default_factory=Counter)  # of a broker's address
-    coordinators: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))  # of a group: addresses
+    nodes: dict[str, Node] = field(default_factory=dict)  # by broker address
+    cluster_of: dict[str, str | None] = field(default_factory=dict)  # by broker address
+    calls: Counter[str] = field(default_factory=Counter)  # by broker address
+    coordinators: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))  # addresses by group
     elections: list[Election] = field(default_factory=list)
     restarts: dict[Node, list[int]] = field(default_factory=dict)
+    closings: dict[Node, list[int]] = field(default_factory=dict)  # of the connection it fetches over
     back_at: dict[FindingKey, int] = field(default_factory=dict)
     named: defaultdict[FindingKey, Named] = field(default_factory=lambda: defaultdict(Named))
-    redirects: list[Redirect] = field(default_factory=list)  # of the time of an outage
+    redirects: list[Redirect] = field(default_factory=list)  # during outages
     unanswered: defaultdict[tuple[int, str], int] = field(default_factory=lambda: defaultdict(int))  # minute, address
     unheld: defaultdict[str, list[tuple[int, int | None]]] = field(default_factory=lambda: defaultdict(list))
     recorded_until: int | None = None
@@ -102,7 +103,7 @@ class Facts:
         return len(set(self.cluster_of.values()) - {None}) > 1
 
     def bootstrap(self, cluster: str | None, without: Iterable[Node] = ()) -> str | None:
-        """The broker that answered most calls, of this cluster where it is known, and not one of those nodes."""
+        """The broker with the most responses: in this cluster if it's known, and none of the nodes in `without`."""
         avoided = set(without)
         known = [
             (cluster is not None and node.cluster == cluster, self.calls[address], address)
@@ -150,6 +151,8 @@ def _quorum_events(rows: Iterable[Row], facts: Facts) -> None:
         cluster, at, node = row.get("cluster_id"), row["occurred_at"], row["node_id"]
         if row["kind"] == "late_resignation" and node is not None:
             facts.restarts.setdefault(Node(cluster, node), []).append(at)
+        elif row["kind"] == "disconnected" and node is not None:
+            facts.closings.setdefault(Node(cluster, node), []).append(at)
         elif row["kind"] == "elected" and row["previous_leader_id"] is not None:
             detail, cause = row["detail"] or "", row["cause"] or "unknown"
             how = cause
@@ -164,7 +167,7 @@ def _quorum_events(rows: Iterable[Row], facts: Facts) -> None:
 
 
 def _replicas(rows: Iterable[Row], by_rule: Mapping[str, list[Finding]], facts: Facts) -> None:
-    """When a replica that was behind was first seen to fetch again."""
+    """Notes when a replica that was behind is first seen to fetch again."""
     watched: defaultdict[Node, list[Finding]] = defaultdict(list)
     for rule in _BEHIND:
         for finding in by_rule.get(rule, ()):
@@ -172,7 +175,7 @@ def _replicas(rows: Iterable[Row], by_rule: Mapping[str, list[Finding]], facts: 
             if node is not None:
                 watched[node].append(finding)
     ends = {node: sorted(finding.to_at for finding in findings) for node, findings in watched.items()}
-    fresh: dict[tuple[Node, int], int] = {}  # after how many ends it was seen, and when first
+    fresh: dict[tuple[Node, int], int] = {}  # number of ended episodes so far, to when it was first seen
     for row in rows if watched else ():
         node = Node(row.get("cluster_id"), row["replica_id"])
         if node not in ends or row["lag"] is None or max(row["fetch_age_ms"] or 0, row["lag_ms"] or 0) > _FRESH_MS:
@@ -208,7 +211,7 @@ def _deliveries(rows: Iterable[Row], by_rule: Mapping[str, list[Finding]], facts
 
 
 def _unheld(rows: Iterable[Row], by_rule: Mapping[str, list[Finding]], facts: Facts) -> None:
-    """Tasks that lost their owner while the group was in trouble; a new task had none to lose."""
+    """Adds tasks that lost their owner while the group was in trouble; a new task had none to lose."""
     by_group: defaultdict[str, list[Finding]] = defaultdict(list)
     for rule, findings in by_rule.items():
         for finding in findings if rule.startswith("streams_") else ():
@@ -221,7 +224,7 @@ def _unheld(rows: Iterable[Row], by_rule: Mapping[str, list[Finding]], facts: Fa
 
 
 def _reach(finding: Finding) -> tuple[int, int]:
-    """When its consequences may begin."""
+    """The interval in which its consequences may begin."""
     return finding.from_at - SAME_MOMENT_US, finding.to_at + AFTER_US
 
 

@@ -12,7 +12,7 @@ from kafkascope.health.incidents.stories import Story
 from kafkascope.health.incidents.subjects import LEADER_FAILED, Node, group_of
 
 _LATE = frozenset({"share_lock_expired", "share_member_disconnected", "share_moved"})
-# Of an outage, only what began with it counts.
+# For an outage, only what began during it counts.
 _PASSING = "api_passing_errors"
 _OUTAGES = ("leader_lost", "node_behind")
 _FAILED = {
@@ -28,7 +28,7 @@ _OWNERLESS = frozenset({"streams_task_unheld", "streams_long_pause"})
 
 
 def impact_of(story: Story, facts: Facts) -> tuple[dict[str, int | float], tuple[str, ...]]:
-    """Figures that are not 0, and notes on what lies below the thresholds of the rules."""
+    """Returns the figures that aren't 0, and notes about what is below the thresholds of the rules."""
     sums: Counter[str] = Counter()
     for finding in story.findings():
         if finding.rule in _LATE:
@@ -48,7 +48,7 @@ def impact_of(story: Story, facts: Facts) -> tuple[dict[str, int | float], tuple
         sums["calls_failed"] += redirected.total() + unanswered
         if redirected:
             errors = ", ".join(f"×{number:,} {error}" for error, number in sorted(redirected.items()))
-            notes.append(f"Clients were redirected meanwhile, as the protocol has it: {errors}.")
+            notes.append(f"Clients were redirected meanwhile, as the protocol intends: {errors}.")
         if unanswered:
             notes.append(f"{count(unanswered, 'other call')} to the node got no response.")
     measured: dict[str, int | float] = {name: number for name, number in sums.items() if number}
@@ -62,7 +62,7 @@ def _figure(finding: Finding, name: str) -> int:
 
 
 def _without_leader(story: Story, facts: Facts) -> int:
-    """Of all elections of its time; where none is known, the longest that the findings tell."""
+    """Sums the elections of its time; if none is known, takes the longest that its findings report."""
     lost = [finding for finding in story.findings() if finding.rule in _LEADERLESS]
     if not lost:
         return 0
@@ -80,7 +80,7 @@ def _without_leader(story: Story, facts: Facts) -> int:
 
 
 def _without_owner(story: Story, facts: Facts) -> int:
-    """Of all tasks together, as far as they lost their owner by this; each at least as long as a finding tells."""
+    """Sums over all tasks that lost their owner by this; each counts at least as long as a finding reports."""
     told = {
         finding.subject: finding.to_at - finding.from_at for finding in story.findings() if finding.rule in _OWNERLESS
     }
@@ -100,7 +100,7 @@ def _is_outage(story: Story) -> bool:
 
 
 def _redirected(story: Story, facts: Facts, nodes: set[Node]) -> Counter[str]:
-    """By all brokers of a cluster that lost its leader, else by the node itself."""
+    """Counts redirects by all brokers of a cluster that lost its leader, otherwise by the node itself."""
     clusters = {entity[1] for entity in story.entities if entity[0] == "quorum"}
     whole = story.cause is not None and story.cause.name == "leader_lost"
     errors: Counter[str] = Counter()

@@ -10,8 +10,8 @@ from kafkascope.health.findings.rule import Severity
 Confidence = Literal["certain", "likely", "possible"]
 FindingKey = tuple[str, str, int]
 
-# What one of each weighs when incidents are compared. Late records and failed calls are retried by the clients; an
-# archived record is processed by nobody; without a leader no topic or partition of the cluster can change.
+# Weights for comparing incidents. Late records and failed calls are retried by the clients; an archived record is never
+# processed; without a leader no topic or partition of the cluster can change.
 WEIGHTS = {
     "records_archived": 100.0,
     "records_late": 1.0,
@@ -23,7 +23,7 @@ WEIGHTS = {
 
 @dataclass(frozen=True, slots=True)
 class Consequence:
-    """A finding of an incident, by its key, and its role there; the role of those that show the cause is `cause`."""
+    """A finding of an incident, by its key, and its role; the role `cause` is for findings that show the cause."""
 
     role: str
     rule: str
@@ -60,7 +60,7 @@ class Incident:
 
 
 def key_of(finding: Finding) -> FindingKey:
-    """No two findings of one diagnosis have the same."""
+    """The key is unique among the findings of one diagnosis."""
     return finding.rule, finding.subject, finding.from_at
 
 

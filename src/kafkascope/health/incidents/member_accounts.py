@@ -1,4 +1,4 @@
-"""Tells incidents of groups: a member that hung or crashed, a poison record, an application that stopped."""
+"""Describes incidents of groups: a member that hung or crashed, a poison record, an application that stopped."""
 
 from kafkascope.formatting import count, span
 from kafkascope.health.findings.diagnosis import Finding
@@ -36,7 +36,7 @@ def _share_member_hung(story: Story, held: list[Finding], facts: Facts) -> Accou
         *(broker_of(group, facts), "--alter", "--entity-type", "groups", "--entity-name", group),
         *("--add-config", "share.record.lock.duration.ms=60000"),
     )
-    end = " It acknowledged them later and was refused: it was alive, and too slow for the lock." if late else ""
+    end = " It acknowledged them later and was refused: it was alive, but too slow for the lock." if late else ""
     return Account(
         "member_hung",
         first.subject_kind,
@@ -44,9 +44,9 @@ def _share_member_hung(story: Story, held: list[Finding], facts: Facts) -> Accou
         f"{_member(first)} of share group {quoted(group)} kept {count(records, 'record')} past the lock of {lock}"
         f"{_redelivered(held)}.",
         f"It neither acknowledged nor renewed the records in time: it hangs, or its work takes longer than the lock. "
-        f"The broker gave them to other members, {_TWICE}.{end}",
+        f"The broker delivered them to other members, {_TWICE}.{end}",
         "certain" if late else "likely",
-        f"The application's log shows the work done within {lock}: then its acknowledgements were held up on the way.",
+        f"The application's log shows the work done within {lock}: then its acknowledgements were delayed on the way.",
         f"Take a thread dump of the member while it hangs (`jcmd PID Thread.print`). If the work takes that long, "
         f"lengthen the lock: {lengthen}, or acknowledge with RENEW.",
     )
@@ -63,7 +63,7 @@ def _streams_member_hung(story: Story, facts: Facts) -> Account:
         f"{count(members, 'member')} of streams group {quoted(group)} came back after the group had removed "
         f"{'it' if members == 1 else 'them'}.",
         "A member that was silent for longer than the session timeout lost its tasks and found out with its next "
-        "heartbeat. It had paused, not crashed; what it did meanwhile does not count.",
+        "heartbeat. It had paused, not crashed; what it did meanwhile doesn't count.",
         "certain",
         "The coordinator's log shows that it lost the group itself.",
         f"Look for long garbage collections or a suspended machine at the member. Who has which task now: {describe}.",
@@ -104,7 +104,7 @@ def poison_record(story: Story, facts: Facts) -> Account:
         f"{which}{where} {was} archived after {count(deliveries, 'delivery', 'deliveries')}: no member of share group "
         f"{quoted(group)} processed {it}.",
         (
-            f"Member after member released it until the delivery limit; the last was {last}. "
+            f"Members released it one after another until the delivery limit; the last was {last}. "
             if released
             else "Members that got it hung, crashed or released it, until the delivery limit. "
         )
@@ -135,7 +135,7 @@ def _share_member_crashed(story: Story, facts: Facts) -> Account:
         f"{_member(first)} of share group {quoted(group)} disappeared with {count(records, 'record')} in "
         f"hand{_redelivered(story.anchors)}.",
         "Its connection closed while it held the records, and it had not left the group: the process was killed or "
-        "crashed. What it had finished without acknowledging is done twice.",
+        "crashed. Work that it had finished but not acknowledged is done twice.",
         "certain",
         "The member's process has run since before that time: then the network or a load balancer cut its connection.",
         f"Find out why the process ended: look at its log, its supervisor, and whether it ran out of memory. Who is "
@@ -159,7 +159,7 @@ def _streams_member_crashed(story: Story, facts: Facts) -> Account:
     closed = "closed" in str(first.figures.get("how", ""))
     describe = command("kafkascope describe streams-group", broker_of(group, facts), group)
     how = (
-        "Its connection closed without a heartbeat that leaves, as when a process is killed or crashes."
+        "Its connection closed and it had sent no heartbeat to leave, as when a process is killed or crashes."
         if closed
         else "Its heartbeats stopped while its connection stayed open: the machine or the network failed, or it paused."
     )
@@ -174,6 +174,34 @@ def _streams_member_crashed(story: Story, facts: Facts) -> Account:
         "Find out why the process ended: look at its log, its supervisor, and whether it ran out of memory. A shorter "
         "streams.session.timeout.ms makes the group notice sooner, standby tasks make the takeover quick. Who has "
         f"which task now: {describe}.",
+    )
+
+
+def member_slow(story: Story, facts: Facts) -> Account:
+    first = story.anchors[0]
+    group, clients = first.subject, names_in(first.figures["clients"]) if first.figures.get("clients") else []
+    records = sum(number(finding, "slow") for finding in story.anchors)
+    slowest, lock = (
+        span(max(number(finding, name) for finding in story.anchors)) for name in ("slowest_ms", "lock_timeout_ms")
+    )
+    lengthen = command(
+        "kafka-configs.sh --bootstrap-server",
+        *(broker_of(group, facts), "--alter", "--entity-type", "groups", "--entity-name", group),
+        *("--add-config", "share.record.lock.duration.ms=60000"),
+    )
+    who = f"Member{'s' if len(clients) > 1 else ''} {listed(clients)}" if clients else "Members"
+    return Account(
+        "member_slow",
+        first.subject_kind,
+        group,
+        f"{who} of share group {quoted(group)} took up to {slowest} of the {lock} lock to acknowledge "
+        f"{count(records, 'record')}.",
+        "The acknowledgements came in time, but late: with a little more load the locks expire, and other members get "
+        "the records while the work on them goes on.",
+        "likely",
+        "The broker responded slowly at that time: then the acknowledgements waited, not the work.",
+        "Fetch less at a time (`max.poll.records`, or `share.acquire.mode=record_limit`), acknowledge each record when "
+        f"it is done, or lengthen the lock: {lengthen}.",
     )
 
 

@@ -1,4 +1,4 @@
-"""The columns and rows of each mart that incidents need beside the findings, so that readers can skip the rest."""
+"""Lists the columns and rows of each mart that incidents need in addition to the findings."""
 
 from kafkascope.health.findings.needs import Need, Where
 
@@ -13,7 +13,7 @@ INCIDENT_NEEDS: dict[str, Need] = {
     "captures": _need("kind last_at"),
     "quorum_events": _need(
         "occurred_at kind epoch node_id cause duration_ms previous_leader_id detail cluster_id",
-        lambda column: column("kind").isin(["elected", "late_resignation"]),
+        lambda column: column("kind").isin(["elected", "late_resignation", "disconnected"]),
     ),
     "quorum_replicas": _need("observed_at replica_id lag lag_ms fetch_age_ms cluster_id"),
     "share_deliveries": _need(

@@ -1,8 +1,8 @@
-"""Tells incidents of nodes and of the quorum: a node that went down or froze, a leader that was lost, slow brokers."""
+"""Describes incidents of nodes and of the quorum: a node that went down or froze, a lost leader, slow brokers."""
 
 from kafkascope.formatting import count, span
 from kafkascope.health.incidents.account import Account, broker, command, listed, number, quoted
-from kafkascope.health.incidents.facts import AFTER_US, Election, Facts
+from kafkascope.health.incidents.facts import AFTER_US, SAME_MOMENT_US, Election, Facts
 from kafkascope.health.incidents.incident import key_of
 from kafkascope.health.incidents.stories import Story
 from kafkascope.health.incidents.subjects import LEADER_FAILED, Node, cluster_of, lost_leaders, node_of
@@ -41,7 +41,7 @@ def leader_lost(story: Story, facts: Facts) -> Account:
         "quorum",
         subject,
         title,
-        f"A majority of controllers was down, or they did not reach each other. {_NO_CHANGES}",
+        f"A majority of controllers was down, or they couldn't reach each other. {_NO_CHANGES}",
         "likely",
         "The controllers' logs name a leader for that time: then the recording lacks what the leader sent.",
         f"Start the controllers that are down, and format none of them. Who leads now: {describe}.",
@@ -61,12 +61,12 @@ def _one_leader_lost(election: Election, story: Story, facts: Facts) -> Account:
     elected = f"The other controllers elected {new}{epoch} {took} later. {_NO_CHANGES}"
     restart = next((at for at in facts.restarts.get(node, ()) if at >= election.at), None)
     describe = command("kafkascope describe quorum", broker(node.cluster, facts, [node]))
-    whole = f"Whether the quorum is whole again: {describe}."
+    whole = f"Check that the quorum is complete again: {describe}."
     back = ""
     if restart is not None:
         gone = span((restart - story.from_at) / 1000)
         back = (
-            f" It came back {gone} after it was last heard of and still took itself for the leader: its process had "
+            f" It came back {gone} after its last sign of life and still considered itself the leader: its process had "
             "been restarted."
         )
     leader = f"Node {name}, leader of the {_quorum(node.cluster, facts)},"
@@ -87,20 +87,20 @@ def _one_leader_lost(election: Election, story: Story, facts: Facts) -> Account:
             "node_frozen",
             "replica",
             _subject(node),
-            f"{leader} fell silent; {then}.",
+            f"{leader} stopped responding; {then}.",
             f"Requests to node {name} got no response while its connections stayed open. {elected}",
             "likely",
-            f"The log of node {name} goes on without a gap in that time: then the network to it failed.",
+            f"The log of node {name} continues without a gap in that time: then the network to it failed.",
             f"{_FROZEN} {whole}",
         )
     return Account(
         "leader_lost",
         "replica",
         _subject(node),
-        f"The controllers no longer heard of node {name}, leader of the {_quorum(node.cluster, facts)}; {then}.",
-        f"A voter asked for votes, though nothing in the recording shows that node {name} failed. {elected}",
+        f"The controllers lost contact with node {name}, leader of the {_quorum(node.cluster, facts)}; {then}.",
+        f"A voter started an election, though nothing in the recording shows that node {name} failed. {elected}",
         "possible",
-        f"The log of node {name} names another reason why it ceased to lead.",
+        f"The log of node {name} names another reason why it stopped leading.",
         f"Look at node {name} and at the network between the controllers. {whole}",
     )
 
@@ -116,10 +116,12 @@ def node_behind(story: Story, facts: Facts) -> Account:
         (facts.back_at[key_of(finding)] for finding in story.anchors if key_of(finding) in facts.back_at), default=None
     )
     restarted = any(story.from_at <= at <= story.to_at + AFTER_US for at in facts.restarts.get(node, ()))
+    # A process that froze keeps its connections; the kernel closes those of one that ended.
+    closed = any(abs(at - story.from_at) <= SAME_MOMENT_US for at in facts.closings.get(node, ()))
     what = "Controller" if any(finding.rule == "quorum_follower_behind" for finding in story.anchors) else "Broker"
     what = f"{what} node {name}" + (f" of cluster {quoted(node.cluster)}" if facts.several_clusters else "")
     describe = command("kafkascope describe quorum", broker(node.cluster, facts, [node]))
-    seen = f"How it follows now: {describe}."
+    seen = f"Its lag now: {describe}."
     behind = f" and fell {count(lag, 'record')} behind" if lag else ""
     subject = first.subject
     if not age and not lag_ms:
@@ -129,7 +131,7 @@ def node_behind(story: Story, facts: Facts) -> Account:
             "replica",
             subject,
             f"Node {name} is known to the quorum and had not fetched from its leader for {span(unknown)}.",
-            "The leader knows the node and never heard of it: it is down, or does not reach the leader.",
+            "The leader knows the node's id and has received no fetch from it: it is down, or can't reach the leader.",
             "likely",
             f"The log of node {name} shows that it fetches from that leader.",
             f"Start the node, or check that it reaches the leader: `controller.quorum.bootstrap.servers`, TLS and "
@@ -140,11 +142,24 @@ def node_behind(story: Story, facts: Facts) -> Account:
             "node_slow",
             "replica",
             subject,
-            f"{what} trailed the metadata log by up to {span(lag_ms)}.",
-            "It fetched all the time and did not keep up: its disk or its network is slow.",
+            f"{what} lagged behind the metadata log by up to {span(lag_ms)}.",
+            "It fetched all the time but didn't keep up: its disk or its network is slow.",
             "likely",
             f"The log of node {name} shows that it paused for as long.",
             f"Look at the disk of node {name} and at its network to the leader. {seen}",
+        )
+    if closed and not restarted:
+        later = f"came back after {span((back - story.from_at) / 1000)}" if back is not None else "was not seen again"
+        return Account(
+            "node_down",
+            "replica",
+            subject,
+            f"{what} went down and {later}.",
+            f"It closed the connection over which it fetched the metadata log, as a process does that is stopped, is "
+            f"killed or crashes, and sent no fetch for {span(age)}{behind}.",
+            "likely",
+            f"The process of node {name} has run since before that time: then the network cut its connection.",
+            f"Nothing to do if it was stopped on purpose. {_DOWN.format(command=_OOM)} {seen}",
         )
     if restarted or (back is None and (facts.recorded_until or 0) - story.to_at > AFTER_US):
         later = "and was restarted" if restarted else "and was not seen to come back"
@@ -159,9 +174,9 @@ def node_behind(story: Story, facts: Facts) -> Account:
             f"{_DOWN.format(command=_OOM)} {seen}",
         )
     again = (
-        "Then it fetched again where it had stopped, and nothing shows that it restarted: it had paused."
+        "Then it fetched again from the same offset, and nothing shows that it restarted: it had paused."
         if back is not None
-        else "The recording does not show whether it came back."
+        else "The recording doesn't show whether it came back."
     )
     return Account(
         "node_frozen",
@@ -172,8 +187,8 @@ def node_behind(story: Story, facts: Facts) -> Account:
         else f"{what} froze for at least {span(age)}.",
         f"It sent no fetch in that time, though a healthy one fetches every half second. {again}",
         "likely" if back is not None else "possible",
-        f"The log of node {name} shows a start in that time: then its process went down. Or it goes on without a gap: "
-        "then the network failed.",
+        f"The log of node {name} shows a start in that time: then its process went down. Or it continues without a "
+        "gap: then the network failed.",
         f"{_FROZEN} {seen}",
     )
 
@@ -199,13 +214,13 @@ def broker_slow(story: Story, facts: Facts) -> Account:
         "broker" if address else "api",
         address or story.anchors[0].subject,
         f"{where} {slow} slowly: p99 latency of {listed(apis)} up to {span(worst)}.",
-        "Calls of several kinds were slow at the same time, so it is the broker rather than one kind of work: too "
-        "much load, a slow disk or a pause."
+        "Calls of several kinds were slow at the same time, so the cause is the broker rather than one kind of work: "
+        "too much load, a slow disk or a pause."
         if several
-        else "Calls of this kind alone were slow, so it is their own work rather than the whole broker.",
+        else "Only calls of this kind were slow, so the cause is their own work rather than the whole broker.",
         "likely" if several else "possible",
         "The broker's request log shows short TotalTimeMs for that time: then the network or the clients were slow.",
-        "The broker's request log, or its TotalTimeMs metrics by request, say where the time goes: "
+        "The broker's request log, or its TotalTimeMs metrics by request, show where the time goes: "
         "RequestQueueTimeMs (num.io.threads), LocalTimeMs (disk), RemoteTimeMs (replicas), ResponseQueueTimeMs "
         "(num.network.threads).",
     )
@@ -216,7 +231,7 @@ def _quorum(cluster: str | None, facts: Facts) -> str:
 
 
 def _subject(node: Node) -> str:
-    """As findings name a replica."""
+    """The subject that findings use for a replica."""
     if node.cluster is None:
         return f"node {node.number}"
     return f"node {node.number} {'at' if ':' in node.cluster else 'of cluster'} {node.cluster}"

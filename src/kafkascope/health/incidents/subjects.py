@@ -1,4 +1,4 @@
-"""Reads the subject of a finding: which node, cluster, group or member it is about, and all that it touches."""
+"""Reads the subject of a finding: the node, cluster, group or member that it names, and everything that it touches."""
 
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -8,9 +8,9 @@ from kafkascope.health.incidents.incident import key_of
 if TYPE_CHECKING:
     from kafkascope.health.incidents.facts import Facts
 
-Entity = tuple[str | int | None, ...]  # its kind, and what names it
+Entity = tuple[str | int | None, ...]  # its kind, and its name
 
-# What ended the time of a leader that was lost.
+# Rules about a leader whose time ended.
 LEADER_FAILED = frozenset({"closed", "silent", "timeout"})
 _PARTS_OF_GROUPS = frozenset({"share_member", "share_partition", "streams_member", "streams_task"})
 _GROUPS = frozenset({"share_group", "streams_group"})
@@ -22,7 +22,7 @@ class Node(NamedTuple):
 
 
 def node_of(subject: str) -> Node | None:
-    """Of the subject of a replica: `node 2`, `node 2 of cluster Ab-1`, `node 2 at 10.0.0.1:9093`."""
+    """Parses the subject of a replica: `node 2`, `node 2 of cluster Ab-1`, `node 2 at 10.0.0.1:9093`."""
     words = subject.split(" ")
     if len(words) < 2 or words[0] != "node" or not words[1].isdecimal():
         return None
@@ -38,14 +38,14 @@ def cluster_of(subject: str) -> str | None:
 
 
 def group_of(finding: Finding) -> str | None:
-    """A subject is the group, or a part of it behind the last slash; a group's name may have slashes too."""
+    """A subject is a group, or a group, a slash and a part of it; the group's name may have slashes too."""
     if finding.subject_kind in _GROUPS:
         return finding.subject
     return finding.subject.rpartition("/")[0] if finding.subject_kind in _PARTS_OF_GROUPS else None
 
 
 def client_of(finding: Finding) -> str | None:
-    """The client id of one member, as the finding counts it: `steady 3`."""
+    """The client id of one member in the form that the finding counts: `steady 3`."""
     clients = finding.figures.get("clients")
     if finding.subject_kind not in ("share_member", "streams_member") or not isinstance(clients, str):
         return None
@@ -53,7 +53,7 @@ def client_of(finding: Finding) -> str | None:
 
 
 def touches(finding: Finding, facts: "Facts") -> frozenset[Entity]:
-    """Two findings that touch the same and overlap in time can be one story."""
+    """Two findings that touch the same entity and overlap in time can be one story."""
     entities: set[Entity] = set()
     kind, subject = finding.subject_kind, finding.subject
     named = facts.named.get(key_of(finding))
@@ -91,7 +91,7 @@ def touches(finding: Finding, facts: "Facts") -> frozenset[Entity]:
 
 
 def lost_leaders(finding: Finding, facts: "Facts") -> list[Node]:
-    """Of a finding that the quorum lost its leader; each once."""
+    """The leaders that a finding reports as lost, each once."""
     cluster = cluster_of(finding.subject)
     lost = [
         Node(cluster, election.previous)

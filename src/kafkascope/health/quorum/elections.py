@@ -1,18 +1,18 @@
 """Derives leaders, elections and votes from the raft messages of one cluster in time order.
 
-Signs of a leader are what only it sends: an answer to Fetch without an error, BeginQuorumEpoch, EndQuorumEpoch, an
-answer to DescribeQuorum without an error. Other nodes name the leader too, in answers with an error: that is hearsay,
-which can tell of a new epoch but not that an old leader lives. An epoch has one leader (KIP-595); what is said of an
-older epoch changes nothing.
+A node shows that it leads by what only a leader sends: a Fetch response without an error, BeginQuorumEpoch,
+EndQuorumEpoch, a DescribeQuorum response without an error. Other nodes name the leader too, in responses with an error;
+that can announce a new epoch, but doesn't prove that an old leader is alive. An epoch has one leader (KIP-595);
+messages about an older epoch change nothing.
 
-An election lasts from the last sign of the old leader to the first of the new one. Its cause, the first that holds:
+An election lasts from the last sign of the old leader to the first of the new one. Its cause is the first that holds:
 
-- `resigned`: the old leader sent EndQuorumEpoch in its epoch. One that starts again with an old epoch on its disk sends
-  it late, is refused with FENCED_LEADER_EPOCH, and has resigned from nothing.
-- `lost`: since its last sign a connection to the old leader was closed, or a fetch waits for it beyond its time.
-- `timeout`: votes were asked for, while nothing showed that the old leader failed: a voter had not heard of it.
-- `no_leader`: the nodes said that there was none when the recording began.
-- `unknown`: the recording does not show it.
+- `resigned`: the old leader sent EndQuorumEpoch in its epoch. A node that restarts with an old epoch on its disk sends
+  it late, is refused with FENCED_LEADER_EPOCH, and hasn't resigned.
+- `lost`: since its last sign a connection to the old leader was closed, or a fetch to it is overdue.
+- `timeout`: a voter asked for votes and nothing showed that the old leader failed: the voter hadn't heard from it.
+- `no_leader`: when the recording began, the nodes reported that they had no leader.
+- `unknown`: the recording doesn't show it.
 """
 
 from dataclasses import replace
@@ -22,7 +22,7 @@ from kafkascope.health.quorum.rows import QuorumHappening
 
 
 class Elections:
-    """`leader` leads `leader_epoch` as far as is known; `epoch` is the highest that anyone named."""
+    """`leader` leads `leader_epoch`, as far as is known; `epoch` is the highest that any message named."""
 
     def __init__(self) -> None:
         self.rows: list[QuorumHappening] = []
@@ -82,7 +82,7 @@ class Elections:
             self._leader_reported(event, False)
 
     def _leader_reported(self, event: QuorumEvent, by_itself: bool) -> None:
-        """Somebody named the epoch, and who leads it if anyone does."""
+        """A message named the epoch, and its leader if it has one."""
         leader, epoch = event.leader_id, event.leader_epoch
         if epoch is None:
             return
@@ -146,7 +146,7 @@ class Elections:
             (at - fetched_at) // 1000 for fetched_at, wait, _ in self._waiting.values() if at - fetched_at > wait * 1000
         ]
         if overdue:
-            return "lost", f"fetch unanswered by {self.leader} for {max(overdue)} ms"
+            return "lost", f"no response to a fetch by {self.leader} for {max(overdue)} ms"
         if self._votes or self._pre_vote_at is not None:
             return "timeout", None
         return "unknown", None
@@ -176,7 +176,7 @@ class Elections:
         )
 
     def _end(self, event: QuorumEvent) -> None:
-        if self._resigned_at is not None and event.leader_epoch == self.leader_epoch:  # to the next voter
+        if self._resigned_at is not None and event.leader_epoch == self.leader_epoch:  # sent to the next voter
             return
         if event.leader_epoch is not None and event.leader_epoch < max(self.leader_epoch, self.epoch):
             self._add_once(event, "late_resignation", event.leader_id, None)
@@ -186,7 +186,7 @@ class Elections:
         self._add_once(event, "resigned", event.leader_id, None)
 
     def _add_once(self, event: QuorumEvent, kind: str, node_id: int | None, voter_id: int | None) -> None:
-        """The same message goes to every voter, and again: one row for each epoch and voter."""
+        """Adds one row per epoch and voter: the same message goes to every voter, and is retried."""
         key = (kind, event.leader_epoch, voter_id)
         if key not in self._once:
             self._once.add(key)
@@ -202,7 +202,7 @@ class Elections:
             )
 
     def finish(self) -> list[QuorumHappening]:
-        """The rows by time. A quorum that has no leader when the recording ends is `leaderless`."""
+        """The rows by time. If the quorum has no leader when the recording ends, the last one is `leaderless`."""
         at = self._last_at
         for vote in self._vote_requests.values():
             self._vote_row(vote, None)

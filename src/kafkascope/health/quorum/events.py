@@ -1,31 +1,32 @@
-"""The events of a KRaft quorum as a recording shows them: flat rows of raft traffic and descriptions, in time order.
+"""Defines the events of a KRaft quorum as a recording shows them: flat rows of raft traffic and descriptions, by time.
 
-The kinds, and the fields that each fills beside `at_us` and `order`; all are about `__cluster_metadata`, partition 0:
+The kinds, and the fields that each sets besides `at_us` and `order`; all are about `__cluster_metadata`, partition 0:
 
-- `fetch`: a Fetch request, at its time: exchange, connection, broker (the address asked), `node_id` (ReplicaState, or
-  ReplicaId before version 15), `directory_id`, `leader_epoch` (CurrentLeaderEpoch), `offset`, `max_wait_ms`.
+- `fetch`: a Fetch request, at its time: exchange, connection, broker (the address it was sent to), `node_id`
+  (ReplicaState, or ReplicaId before version 15), `directory_id`, `leader_epoch` (CurrentLeaderEpoch), `offset`,
+  `max_wait_ms`.
 - `fetch_answer`: its response, at its time: the request's broker, `node_id`, `directory_id` and `offset`, and of the
   partition `error_code`, `leader_id` and `leader_epoch` (CurrentLeader), `high_watermark`, `records_bytes`,
-  `end_offset` (one past the last record, where it is known), `how` "diverging" or "snapshot" where it says so.
+  `end_offset` (one past the last record, if known), `how` "diverging" or "snapshot" if it is one of these.
 - `vote`: a Vote request: `node_id` and `directory_id` of the candidate, `peer_id` (VoterId), `epoch` (ReplicaEpoch),
   `offset` (LastOffset), `pre_vote`. `vote_answer`: the same, and `granted`, `leader_id`, `leader_epoch`, `error_code`.
-- `begin`: a BeginQuorumEpoch request: `leader_id`, `leader_epoch`, `peer_id` (VoterId). `begin_answer`: what the voter
-  says: `peer_id`, `leader_id`, `leader_epoch`, `error_code`.
-- `end`, `end_answer`: EndQuorumEpoch, likewise.
-- `described`: one replica of a DescribeQuorum answer: `node_id`, `directory_id`, `voter`, `offset` (LogEndOffset),
+- `begin`: a BeginQuorumEpoch request: `leader_id`, `leader_epoch`, `peer_id` (VoterId). `begin_answer`: the voter's
+  response: `peer_id`, `leader_id`, `leader_epoch`, `error_code`.
+- `end`, `end_answer`: the same for EndQuorumEpoch.
+- `described`: one replica of a DescribeQuorum response: `node_id`, `directory_id`, `voter`, `offset` (LogEndOffset),
   `last_fetch_ms`, `last_caught_up_ms`, and of the partition `leader_id`, `leader_epoch`, `high_watermark`,
-  `error_code`. The rows of an answer have one exchange id and follow one another.
-- `disconnected`: a connection over which raft requests went was closed: `connection_id`, `how` "fin" or "reset".
-- `seen`: the recording goes on until here.
+  `error_code`. The rows of one response share an exchange id and are adjacent.
+- `disconnected`: a connection that carried raft requests was closed: `connection_id`, `how` "fin" or "reset".
+- `seen`: the recording continues until here.
 
-Error codes of a body and of its partition are one: the first that is not 0.
+`error_code` is that of the body or, if that is 0, of its partition.
 """
 
 from typing import NamedTuple
 
 
 class QuorumEvent(NamedTuple):
-    """Times are microseconds since 1970, UTC, save those of DescribeQuorum, which are the leader's milliseconds."""
+    """Times are microseconds since 1970, UTC; those of DescribeQuorum are milliseconds of the leader's clock."""
 
     kind: str
     at_us: int

@@ -12,7 +12,7 @@ from kafkascope.health.quorum.rows import QuorumHappening, QuorumReplica
 
 @dataclass(frozen=True, slots=True)
 class QuorumHistory:
-    """Both tables of one cluster, each by time."""
+    """The rows of both tables for one cluster, by time."""
 
     replicas: list[QuorumReplica]
     events: list[QuorumHappening]

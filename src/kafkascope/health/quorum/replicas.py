@@ -1,18 +1,18 @@
 """Computes the lag of replicas from raft fetches and descriptions of one cluster, in time order.
 
-From DescribeQuorum: lag is the leader's log end offset less the replica's. A replica that has not fetched from this
-leader shows -1: its lag is unknown (protocol note 55). Errors inside the partition come from nodes that do not lead.
+From DescribeQuorum: lag is the leader's log end offset minus the replica's. A replica that has not fetched from this
+leader shows -1: its lag is unknown (protocol note 55). Errors inside the partition come from nodes that don't lead.
 
-From fetches: what the leader would have answered to DescribeQuorum, at most once a second, just before it answers a
-fetch. It keeps for each replica the offset of its last fetch, which is the replica's log end, and the times as Kafka's
-own leader does (KIP-836): a fetch counts when it comes and again when it is answered, and the replica was caught up
-then if it asked for the leader's log end, or at its fetch before if it now asks for what was the end then. A replica
-that falls silent keeps its offset while its lag and the age of its fetch grow.
+From fetches: what the leader would have returned for DescribeQuorum, at most once per second, just before it responds
+to a fetch. For each replica it keeps the offset of the last fetch, which is the replica's log end, and the times that
+Kafka's own leader keeps (KIP-836): a fetch counts when it arrives and when its response is sent. The replica was caught
+up then if it asked for the leader's log end, or at its previous fetch if it now asks for what was the end then. A
+replica that falls silent keeps its offset while its lag and the age of its fetch grow.
 
-No fetch says what the leader's log end is. It is at least the highest of: an offset that a replica of this epoch's log
-asked for, the high watermark, the end of the records in an answer (one past the offset asked for, where only their size
-is known), the leader's own line in a description. It is exactly that while a fetch for that very offset has been
-waiting at the leader for 20 ms, since new records would answer it. Otherwise the lag is `at_least`.
+No fetch states the leader's log end. It is at least the highest of: an offset that a replica of this epoch's log asked
+for, the high watermark, the end of the records in a response (one past the requested offset, if only their size is
+known), the leader's own row in a description. That is exact while a fetch for this offset has been waiting at the
+leader for 20 ms, since new records would have completed it. In all other cases the lag is `at_least`.
 """
 
 from collections.abc import Iterator
@@ -23,15 +23,15 @@ from kafkascope.health.quorum.events import QuorumEvent
 from kafkascope.health.quorum.rows import QuorumHappening, QuorumReplica
 
 _SAMPLE_US = 1_000_000
-_PROVEN_US = 20_000  # a leader that has records answers within a few milliseconds
-_OBSERVER_SESSION_US = 300_000_000  # LeaderState drops an observer that has not fetched for so long
+_PROVEN_US = 20_000  # a leader that has records responds within a few milliseconds
+_OBSERVER_SESSION_US = 300_000_000  # LeaderState drops an observer that hasn't fetched for this long
 
 State = tuple[int | None, int | None, str | None, int | None, int | None, int | None, int | None]
 _UNKNOWN: State = (None, None, None, None, None, None, None)  # of a replica that has not fetched from this leader
 
 
 class _Replica:
-    """A replica as the leader of `epoch` knows it. `prefix` says that its log was found to be part of the leader's."""
+    """A replica as the leader of `epoch` knows it. `prefix`: its log has been shown to be a prefix of the leader's."""
 
     __slots__ = (
         "caught_up_at",
@@ -57,7 +57,7 @@ class _Replica:
         self.fetch_at: int | None = None
         self.caught_up_at: int | None = None
         self.fetch_end: int | None = None
-        self.wait: tuple[int, int, int] | None = None  # the offset it waits behind, since and until when
+        self.wait: tuple[int, int, int] | None = None  # the offset that it waits at, since when and until when
 
     def fetched(self, at: int, offset: int, leader_end: int) -> None:
         if offset >= leader_end:
@@ -68,7 +68,7 @@ class _Replica:
 
 
 class Replicas:
-    """Follows the leader that `elections` knows, so feed that one first."""
+    """Follows the leader that `elections` knows, so pass each event to `elections` first."""
 
     def __init__(self, elections: Elections) -> None:
         self.elections = elections
@@ -84,6 +84,7 @@ class Replicas:
         self._voters: frozenset[int] | None = None
         self._observers: frozenset[int] = frozenset()
         self._voting: set[int] = set()
+        self._connections: dict[str | None, int] = {}  # that lead to the leader: who fetches over each
         self._fetched_in_begun: set[int] = set()
 
     def feed(self, event: QuorumEvent) -> None:
@@ -98,6 +99,8 @@ class Replicas:
         elif kind == "described":
             if not event.error_code:
                 self._batch.append(event)
+        elif kind == "disconnected":
+            self._disconnected(event)
         elif kind == "vote" or kind == "begin":
             named = (event.node_id, event.peer_id, event.leader_id)
             self._voting.update(node_id for node_id in named if node_id is not None and node_id >= 0)
@@ -119,7 +122,8 @@ class Replicas:
             return
         self._turn()
         replica, at, offset = self._replica(event), event.at_us, event.offset or 0
-        if replica.prefix:  # else its log may hold what the leader's does not
+        self._connections[event.connection_id] = replica.node_id
+        if replica.prefix:  # otherwise its log may have records that the leader's lacks
             if offset > self._log_end:
                 self._log_end = offset
             replica.fetched(at, offset, self._log_end)
@@ -147,14 +151,21 @@ class Replicas:
             self._log_end = max(self._log_end, end, self._high_watermark)
             replica.fetched(at, offset, self._log_end)
 
+    def _disconnected(self, event: QuorumEvent) -> None:
+        node_id = self._connections.pop(event.connection_id, None)
+        if node_id is not None:
+            epoch = self.elections.leader_epoch
+            self.changes.append(QuorumHappening(event.at_us, "disconnected", epoch, node_id, detail=event.how))
+
     def _turn(self) -> None:
-        """A new leader's log has what was committed; what the old one had beyond may be gone."""
+        """A new leader's log has everything committed; records that only the old leader had may be gone."""
         if self._leader_epoch != self.elections.leader_epoch:
+            self._connections.clear()
             self._leader_epoch = self.elections.leader_epoch
             self._log_end = max(0, self._high_watermark)
 
     def now(self, at: int, exchange_id: str | None) -> list[QuorumReplica]:
-        """The leader and every replica that ever fetched, as the leader knows them at `at`."""
+        """Rows for the leader and every replica that ever fetched, as the leader knows them at `at`."""
         leader, epoch, end = self.elections.leader, self._leader_epoch, self._log_end
         if leader is None or epoch != self.elections.leader_epoch:
             return []
@@ -191,7 +202,8 @@ class Replicas:
         return rows
 
     def _flush(self) -> None:
-        """A whole description. Brokers pass the question on to the leader: the answer may be in the recording twice."""
+        """Adds a whole description. Brokers forward the request to the leader, so the recording may have the response
+        twice."""
         batch, self._batch = self._batch, []
         first = batch[0]
         at, leader, epoch = first.at_us, first.leader_id, first.leader_epoch
@@ -234,7 +246,7 @@ class Replicas:
         self._observers = frozenset(event.node_id for event in batch if not event.voter and event.node_id is not None)
 
     def _role(self, node_id: int) -> str | None:
-        """As the last description said, or as a voter because votes and announcements go to voters alone."""
+        """The role in the last description; a node that takes part in votes and announcements is a voter."""
         if self._voters is not None and node_id in self._voters:
             return "follower"
         if node_id in self._observers:
@@ -242,8 +254,8 @@ class Replicas:
         return "follower" if node_id in self._voting else None
 
     def finish(self) -> Iterator[QuorumReplica]:
-        """The rows by time. A role that was not known yet is what later events say; a replica that fetched from a
-        leader whose announcements are in the recording, and was never asked or told as a voter, is an observer."""
+        """The rows by time. Roles that were unknown are filled in from later events. A replica that fetched from a
+        leader whose announcements are in the recording, and never took part in them or in votes, is an observer."""
         if self._batch:
             self._flush()
         for row in self._rows:

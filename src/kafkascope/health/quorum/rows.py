@@ -1,6 +1,6 @@
 """Row types of the quorum's marts: replicas as observed, and changes of leadership.
 
-Times are microseconds since 1970, UTC. What is not known is None.
+Times are microseconds since 1970, UTC. Unknown values are None.
 """
 
 from dataclasses import dataclass
@@ -20,8 +20,8 @@ class QuorumReplica:
     role: str | None  # leader, follower, observer
     log_end_offset: int | None
     lag: int | None
-    lag_bound: str | None  # exact, or at_least where the leader's log may have grown unseen
-    lag_ms: int | None  # since it was last caught up; 0 where it is
+    lag_bound: str | None  # exact, or at_least if the leader's log may have grown unseen
+    lag_ms: int | None  # since it was last caught up; 0 if it is
     fetch_age_ms: int | None  # since its last fetch
     last_fetch_at: int | None
     last_caught_up_at: int | None
@@ -30,7 +30,8 @@ class QuorumReplica:
 
 @dataclass(frozen=True, slots=True)
 class QuorumHappening:
-    """A row of `quorum_events`. `duration_ms` is how long nobody was seen to lead, `voting_ms` since the first vote."""
+    """A row of `quorum_events`. `duration_ms` is the time without a visible leader, `voting_ms` the time since the
+    first vote."""
 
     occurred_at: int
     kind: str

@@ -1,7 +1,7 @@
 """Applies `acknowledged` events of a share group: deliveries end, are renewed, or stay as they are.
 
-What the broker answered decides: 0 counts, an error undoes every acknowledgement of that request for the partition
-(SharePartition.rollbackOrProcessStateUpdates), no answer is a claim that something else must prove.
+The broker's response decides: 0 counts, an error undoes every acknowledgement of that request for the partition
+(SharePartition.rollbackOrProcessStateUpdates), no response leaves a claim that something else must prove.
 """
 
 from kafkascope.health.share.book import FOREVER, LATE_US, Book
@@ -25,7 +25,7 @@ def acknowledged(book: Book, event: ShareEvent) -> None:
 
 
 def _is_duplicate(event: ShareEvent, partition: Partition) -> bool:
-    """The same acknowledgement again, as a recording that was put together of two may have it."""
+    """The same acknowledgement twice, as in a recording that was merged from two."""
     place = (event.first_offset, event.last_offset)
     if partition.acked_by != event.exchange_id or event.exchange_id is None:
         partition.acked_by = event.exchange_id
@@ -41,7 +41,7 @@ def _counted(book: Book, event: ShareEvent, partition: Partition) -> None:
     first, last, member = event.first_offset, event.last_offset, event.member_id
     free = first
     for held in partition.overlapping(first, last):
-        # An answer of 0 says that it was held, whatever was inferred before.
+        # Error 0 proves that the member held it, whatever was inferred before.
         if held.origin.member_id != member or (held.outcome is not None and held.rule == "acknowledged"):
             continue
         start, end = max(first, held.first), min(last, held.last)
@@ -57,7 +57,7 @@ def _counted(book: Book, event: ShareEvent, partition: Partition) -> None:
 def _taken(book: Book, event: ShareEvent, partition: Partition, piece: RangePiece) -> None:
     kind = event.value
     if kind not in _ENDING and kind != RENEW:
-        # A type that no release we know has.
+        # A type that isn't in any known release.
         return
     piece.outcome, piece.claim, piece.archived, piece.notes = None, None, None, NO_NOTES
     if kind == RENEW:
@@ -87,12 +87,12 @@ def _unanswered(event: ShareEvent, partition: Partition) -> None:
 def _refused(book: Book, event: ShareEvent, partition: Partition) -> None:
     leader = partition.links.get(event.member_id, (event.broker, None))[0]
     if leader != event.broker:
-        # The member has found another leader than the one that it acquired from.
+        # The member found a leader other than the one that it acquired from.
         lost(book, partition, leader, event)
     elif event.error_code in LOST_PARTITION:
         lost(book, partition, event.broker, event)
     elif event.error_code == INVALID_RECORD_STATE:
-        # Which offsets it means is not said, but a lock that had run out by then was not the member's any more.
+        # The error doesn't name offsets, but a lock that had run out by then no longer belonged to the member.
         for overlap in partition.overlapping(event.first_offset, event.last_offset):
             held = overlap.outcome is None and overlap.origin.member_id == event.member_id
             if held and event.at_us >= book.lock_end(overlap, overlap.lock_high):
@@ -101,7 +101,7 @@ def _refused(book: Book, event: ShareEvent, partition: Partition) -> None:
 
 
 def _unheld(book: Book, event: ShareEvent, partition: Partition, first: int, last: int) -> None:
-    """The broker took an acknowledgement of offsets that the member is not known to hold."""
+    """The broker accepted an acknowledgement of offsets that the member isn't known to hold."""
     kind = event.value
     for piece in partition.limbo:
         if piece.origin.member_id == event.member_id and piece.first <= last and piece.last >= first and kind in SAID:
@@ -127,13 +127,13 @@ def _unheld(book: Book, event: ShareEvent, partition: Partition, first: int, las
 
 
 def acknowledged_early(book: Book, event: ShareEvent, partition: Partition) -> None:
-    """Acknowledgements that stand before their acquisition in the recording."""
+    """Matches acknowledgements that come before their acquisition in the recording."""
     unrecorded(book, partition, event.at_us - LATE_US)
     member = event.member_id
     waiting, partition.early = partition.early, []
     for early in waiting:
-        # Most wait for other offsets than came: these stay as they are, with no copy made. What a request acknowledged
-        # was not acquired by its own answer.
+        # Most wait for other offsets: keep these without copying them. A request can't acknowledge what its own
+        # response acquires.
         mine = early.member_id == member and early.exchange_id != event.exchange_id
         if mine and (partition.limbo or partition.overlapping(early.first_offset, early.last_offset)):
             _counted(book, early, partition)
@@ -142,7 +142,7 @@ def acknowledged_early(book: Book, event: ShareEvent, partition: Partition) -> N
 
 
 def unrecorded(book: Book, partition: Partition, until: int = FOREVER) -> None:
-    """Acknowledgements whose acquisition did not follow: it is not in the recording."""
+    """Emits acknowledgements whose acquisition didn't follow: it isn't in the recording."""
     while partition.early and partition.early[0].at_us < until:
         early = partition.early.pop(0)
         kind = early.value

@@ -1,8 +1,7 @@
-"""Applies `acquired` events of a share group: new ranges are held, and whatever held these offsets before ends.
+"""Applies `acquired` events of a share group: new ranges are held, and earlier holds of these offsets end.
 
-Offsets that come again prove that their delivery ended. Acquiring adds one to the delivery count and is not written
-to the coordinator, so a count that does not rise means that a leader read its state anew (SharePartition, 4.0 to
-4.3).
+Offsets that are redelivered prove that their delivery ended. Acquiring adds one to the delivery count and isn't written
+to the coordinator, so a count that doesn't rise means that a leader reloaded its state (SharePartition, 4.0 to 4.3).
 """
 
 from kafkascope.health.share.acknowledged import acknowledged_early
@@ -12,7 +11,7 @@ from kafkascope.health.share.events import RELEASE, ShareEvent
 from kafkascope.health.share.pieces import NO_NOTES, AcquiredRange, Partition, RangePiece
 from kafkascope.health.share.sessions import opened
 
-# Ends that a lock's time alone tells: a count that did not rise knows better.
+# Outcomes inferred only from a lock's time: a count that didn't rise overrides them.
 _INFERRED = frozenset({"lock_passed", "refused_late"})
 
 
@@ -37,7 +36,7 @@ def acquired(book: Book, event: ShareEvent) -> None:
     if book.forgotten:
         book.forgotten.get((event.member_id, event.broker), set()).discard(partition)
     if event.connection_id in book.closed:
-        # The answer passed the member's FIN: the broker learns of that after acquiring.
+        # The response crossed with the member's FIN: the broker learns of that after acquiring.
         for piece in added:
             book.end(partition, piece, "disconnected", "connection_closed", at, None)
     elif partition.early:
@@ -45,8 +44,8 @@ def acquired(book: Book, event: ShareEvent) -> None:
 
 
 def _linked(book: Book, event: ShareEvent, partition: Partition) -> None:
-    """A member reaches a partition's leader at one address: at another there is another leader, and the locks that the
-    first one gave are lost. Members may use different listeners, so only the address that this one used counts."""
+    """A member reaches a partition's leader at one address. A different address means a different leader, and that the
+    locks from the first one are lost. Members may use different listeners, so only this member's addresses count."""
     member, broker, connection = event.member_id, event.broker, event.connection_id
     old = partition.links.get(member)
     partition.links[member] = (broker, connection)
@@ -64,7 +63,7 @@ def _again(book: Book, event: ShareEvent, partition: Partition, low: int, lock_m
     for overlap in partition.overlapping(first, last):
         start, end = max(first, overlap.first), min(last, overlap.last)
         if overlap.origin.exchange_id == event.exchange_id is not None:
-            # The same answer twice.
+            # The same response twice.
             if free < start:
                 ranges.append((free, start - 1))
             free = end + 1
@@ -81,7 +80,7 @@ def _again(book: Book, event: ShareEvent, partition: Partition, low: int, lock_m
 
 
 def _superseded(book: Book, event: ShareEvent, partition: Partition, piece: RangePiece) -> None:
-    """Offsets that somebody has, or had, were given out again. Only the first rule that fits is said."""
+    """Offsets that were held, or had been, are delivered again. The first rule that fits decides the outcome."""
     before, now = piece.origin.delivery_count, event.delivery_count
     rises = before is None or now is None or now > before
     if rises and before is not None:
@@ -90,7 +89,7 @@ def _superseded(book: Book, event: ShareEvent, partition: Partition, piece: Rang
     claim = piece.claim
     if piece.outcome is not None and (rises or piece.rule not in _INFERRED):
         if claim is not None:
-            # It did not count.
+            # It didn't count.
             piece.notes = NO_NOTES
     elif not rises:
         piece.end("moved", "state_reloaded", event.at_us, event.exchange_id)

@@ -1,8 +1,8 @@
-"""The state of a share group's ledger. A `Delivery` row is emitted as soon as a whole acquired range is settled; the
-rules are in the modules beside it.
+"""Holds the state of a share group's ledger. A `Delivery` row is emitted as soon as a whole acquired range is settled;
+the rules are in the neighbouring modules.
 
 A piece that ended unfinished (released, expired, closed) waits in its partition: whether the broker archived it shows
-only when its offsets come again, or in the leader's state writes.
+only when its offsets are redelivered, or in the leader's state writes.
 """
 
 from collections.abc import Iterator
@@ -14,17 +14,17 @@ from kafkascope.health.share.pieces import Partition, RangePiece
 # share.record.lock.duration.ms, as a broker has it when nobody set it
 _DEFAULT_LOCK_MS = 30_000
 
-# A request log tells milliseconds, and computes one time from the other.
+# A request log has milliseconds, and derives one time from the other.
 CLOCK_SLACK_US = 10_000
-# What explains an end may stand a little behind it in the recording.
+# The explanation of an end may come slightly later in the recording.
 LATE_US = 1_000_000
 FOREVER = 1 << 63
 _ROWS_AT_ONCE = 1000
 
-# Kafka hands these offsets out again, or archives them at the delivery limit.
+# Kafka delivers these offsets again, or archives them at the delivery limit.
 UNFINISHED_OUTCOMES = frozenset({"released", "lock_expired", "disconnected", "session_closed"})
 
-# a member on a broker
+# A member on a broker.
 Link = tuple[str | None, str | None]
 
 
@@ -36,7 +36,7 @@ class Book:
         self.limit = limit_of((), delivery_limit)
         self.lock_ms: int | None = None
         self.partitions: dict[tuple[str | None, int], Partition] = {}
-        # member on a broker to the connection whose end ends the session
+        # By member on a broker: the connection whose end ends the session.
         self.sessions: dict[Link, str | None] = {}
         self.sessions_of: dict[str, dict[Link, None]] = {}
         self.closed: set[str] = set()
@@ -64,7 +64,7 @@ class Book:
         exchange_id: str | None,
         note: str | None = None,
     ) -> None:
-        """A held piece ends, by something that the recording shows."""
+        """Ends a held piece, for a reason that the recording shows."""
         written = piece.written
         if written is not None and written.state == ACKNOWLEDGED and rule != "acknowledged":
             self.by_written(piece)
@@ -88,8 +88,8 @@ class Book:
         piece.end("lock_expired", rule, at, event.exchange_id, note)
 
     def ran_out(self, piece: RangePiece, at_us: int) -> bool:
-        """Ends a held piece whose lock was over by then. The broker's timer asks nobody: without a renewal, and without
-        an acknowledgement that may have counted, the lock ended first, whatever came after."""
+        """Ends a held piece whose lock was over by then. The broker's timer decides alone: without a renewal, or an
+        acknowledgement that may have counted, the lock ended first, whatever came after."""
         until = self.lock_end(piece, piece.lock_high)
         if piece.claim is not None or at_us <= until + CLOCK_SLACK_US or not (piece.lock_ms or self.lock_ms):
             return False
@@ -97,7 +97,7 @@ class Book:
         return True
 
     def by_written(self, piece: RangePiece) -> None:
-        """The leader wrote a state, and nothing else in the recording says why."""
+        """The leader wrote a state, and nothing else in the recording explains it."""
         written = piece.written
         assert written is not None
         if written.state == ACKNOWLEDGED:
@@ -107,7 +107,7 @@ class Book:
             piece.archived = written.state == ARCHIVED
 
     def found(self, piece: RangePiece, state: int) -> None:
-        """What the leader made of a delivery that ended unfinished; archiving tells the group's delivery limit."""
+        """What the leader did with a delivery that ended unfinished; archiving reveals the group's delivery limit."""
         piece.archived = state == ARCHIVED
         if piece.archived and piece.origin.delivery_count is not None:
             self.limit = self.evidence.archived_at(piece.origin.delivery_count, self.now)
@@ -117,7 +117,7 @@ class Book:
         self.settled(piece)
 
     def settled(self, piece: RangePiece) -> None:
-        """A piece that is in no partition any more. Without an outcome it was a gap, and gives no row."""
+        """Settles a piece that is in no partition any more. Without an outcome it was a gap, and makes no row."""
         acquired_range = piece.acquired_range
         if acquired_range is None:
             if piece.outcome is not None:
@@ -130,8 +130,8 @@ class Book:
             self.out.extend(map(_row, acquired_range.joined()))
 
     def unrecorded(self, event: ShareEvent, outcome: Outcome, archived: bool) -> None:
-        """An acknowledgement is all that there is of a delivery. No piece is made for the row: a recording that begins
-        late, or has one broker of several, may have little else."""
+        """Emits a delivery of which only an acknowledgement is known. It makes no piece: a recording that begins late,
+        or has one broker of several, may have little else."""
         self.out.append(
             Delivery(
                 event.group_id,
@@ -186,7 +186,7 @@ class Book:
                 piece.notes = (UNANSWERED,)
 
     def perhaps_archived(self, piece: RangePiece) -> None:
-        """Nothing will tell any more what became of a delivery that ended unfinished: the limit has to."""
+        """Nothing later can show what became of a delivery that ended unfinished: the delivery limit decides."""
         count = piece.origin.delivery_count
         if count is None:
             return

@@ -1,9 +1,9 @@
-"""Applies what brokers report of deliveries (`state_written`, `altered`, `broker_error`, `seen`): ends that no member
-sent.
+"""Applies what brokers report about deliveries (`state_written`, `altered`, `broker_error`, `seen`): ends that no
+member sent.
 
-The leader writes only what changed (protocol note 49). A write of state 0 or 4 at the lock's time, with nothing else to
-cause it, is an expiry. Any other write without a known cause is remembered, because the acknowledgement may stand
-behind it.
+The leader writes only what changed (protocol note 49). A write of state 0 or 4 at the lock's time, with no other cause,
+is an expiry. Any other write without a known cause is remembered, because the acknowledgement may come later in the
+recording.
 """
 
 from kafkascope.health.share.book import CLOCK_SLACK_US, FOREVER, UNFINISHED_OUTCOMES, Book
@@ -72,7 +72,7 @@ def _proves(state: int, claim: Claim) -> bool:
 
 
 def _claimed(book: Book, partition: Partition, piece: RangePiece, claim: Claim, state: int) -> None:
-    """An acknowledgement without answer did count."""
+    """Counts an acknowledgement without a response as accepted."""
     if claim.type == GAP:
         piece.outcome = None
     else:
@@ -89,7 +89,7 @@ def _claimed(book: Book, partition: Partition, piece: RangePiece, claim: Claim, 
 
 
 def _passed(book: Book, partition: Partition, start: int, event: ShareEvent) -> None:
-    """The start offset passes offsets that are finished, and those that the log has no more."""
+    """The start offset passes offsets that are finished, and offsets that the log no longer has."""
     for overlap in partition.overlapping(0, start - 1):
         piece = partition.cut(overlap, overlap.first, min(start - 1, overlap.last))
         claim = piece.claim
@@ -127,7 +127,7 @@ def altered(book: Book, event: ShareEvent) -> None:
 
 
 def _named(book: Book, event: ShareEvent) -> list[Partition]:
-    """By topic id, or by name where a request has only that."""
+    """The partitions that the event names by topic id, or by name if the request has no id."""
     if event.topic_id is not None:
         return [book.partition_of(event)]
     return [
@@ -143,7 +143,7 @@ def broker_error(book: Book, event: ShareEvent) -> None:
 
 
 def lost(book: Book, partition: Partition, broker: str | None, event: ShareEvent) -> None:
-    """A broker leads the partition no more: the locks it gave are void, for every member."""
+    """The broker no longer leads the partition: its locks are void, for every member."""
     for piece in partition.pieces[:]:
         if piece.outcome is None and piece.origin.broker == broker and not book.ran_out(piece, event.at_us):
             piece.end("moved", "leader_moved", event.at_us, event.exchange_id)

@@ -1,7 +1,7 @@
-"""The events of one share group as a recording shows them: flat rows of fetches, acknowledgements, sessions and state
-writes, in time order.
+"""Defines the events of one share group as a recording shows them: flat rows of fetches, acknowledgements, sessions and
+state writes, in time order.
 
-The kinds, and the fields that each fills beside `at_us`, `order` and `group_id`:
+The kinds, and the fields that each sets besides `at_us`, `order` and `group_id`:
 
 - `acquired`: one range of AcquiredRecords of a ShareFetch answer, at the answer's time: exchange, connection, broker,
   member, client, topic, partition, offsets, `delivery_count`, `lock_timeout_ms`, `asked_us`.
@@ -16,14 +16,14 @@ The kinds, and the fields that each fills beside `at_us`, `order` and `group_id`
 - `forgotten`: a partition in ForgottenTopicsData, at the request's time: member, broker, topic, partition.
 - `disconnected`: a connection that carried this group's ShareFetch was closed by FIN or RST, or the broker logged it.
 - `state_written`: one batch of a WriteShareGroupState request, at its time: offsets, `value` the delivery state,
-  `delivery_count`, `start_offset`, `error_code` of the answer's partition. `first_offset` is −1 where it has no batch.
+  `delivery_count`, `start_offset`, `error_code` of the partition in the response. `first_offset` is −1 without a batch.
 - `altered`: what an AlterShareGroupOffsets, DeleteShareGroupOffsets, DeleteRecords or DeleteTopics did to a partition,
-  once answered without error. `start_offset` says that only what lies before it is gone; None is all of it.
-- `broker_error`: a partition's error in a ShareFetch answer: broker, topic, partition, `error_code`.
-- `seen`: the recording of `broker`, or of all where that is None, goes on until here, whatever this group does.
+  if its response had no error. With `start_offset`, only the offsets before it are gone; None means all of them.
+- `broker_error`: a partition's error in a ShareFetch response: broker, topic, partition, `error_code`.
+- `seen`: the recording of `broker`, or of all brokers if that is None, continues until here.
 
-A member that leaves the group by heartbeat is no kind: the partition leader does not hear of it (KIP-932).
-`topic_id` is Kafka's base64 form. Where only the topic's name is known (`altered`), `topic_id` is None.
+A member that leaves the group by heartbeat makes no event: the partition leader doesn't learn of it (KIP-932).
+`topic_id` is Kafka's base64 form; it is None if only the topic's name is known (`altered`).
 """
 
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ AVAILABLE, ACKNOWLEDGED, ARCHIVING, ARCHIVED = 0, 2, 3, 4
 
 
 class ShareEvent(NamedTuple):
-    """Times are microseconds since 1970, UTC. Events of one time come in the order of `order`: that of the
+    """Times are microseconds since 1970, UTC. Events of the same time are ordered by `order`, their place in the
     recording."""
 
     kind: str
@@ -67,11 +67,10 @@ class ShareEvent(NamedTuple):
     start_offset: int | None = None
 
 
-# Not frozen: that takes four times as long to make, and a large recording has millions.
+# Not frozen: creating a frozen one takes four times as long, and a large recording has millions.
 @dataclass(slots=True)
 class Delivery:
-    """One offset range of one delivery. `rule` is what decided its outcome, `uncertain` what the recording leaves
-    open."""
+    """One offset range of one delivery. `rule` decided its outcome; `uncertain` is what the recording leaves open."""
 
     group_id: str
     topic: str | None

@@ -1,15 +1,16 @@
-"""Aggregates the health of a share group by the minute, one `ShareGroupHealth` row for each minute in which anything
-was seen. What was not seen is None, never 0.
+"""Aggregates the health of a share group by the minute, one `ShareGroupHealth` row per minute with events. Unseen
+values are None, never 0.
 
-The kinds of `ShareGroupEvent`, in time order, and the fields that each fills beside `at_us`, `order` and `group_id`:
+The kinds of `ShareGroupEvent`, in time order, and the fields that each sets besides `at_us`, `order` and `group_id`:
 
 - `heartbeat`: a ShareGroupHeartbeat, at the request's time: member, `member_epoch` of the request (−1 leaves), and of
-  the answer `group_epoch` (its member epoch), `assigned` (partitions in its assignment, None is unchanged),
+  the response `group_epoch` (its member epoch), `assigned` (partitions in its assignment, None is unchanged),
   `error_code`.
-- `described`: a group of a ShareGroupDescribe answer: `state`, `group_epoch`, `assignment_epoch`, `members`, `assigned`
-  (partitions over all members), `error_code`.
-- `offsets`: a partition of a DescribeShareGroupOffsets answer: topic, partition, `start_offset`, `lag` (−1 is unknown).
-- `seen`: the recording goes on until here.
+- `described`: a group of a ShareGroupDescribe response: `state`, `group_epoch`, `assignment_epoch`, `members`,
+  `assigned` (partitions over all members), `error_code`.
+- `offsets`: a partition of a DescribeShareGroupOffsets response: topic, partition, `start_offset`, `lag` (−1 is
+  unknown).
+- `seen`: the recording continues until here.
 """
 
 from collections import defaultdict
@@ -49,8 +50,8 @@ class ShareGroupEvent(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ShareGroupHealth:
-    """Counts are of records. What was acquired counts in the minute of the acquisition, what ended in that of its
-    end."""
+    """Counts are of records. An acquisition counts in its own minute, an outcome in the minute in which the delivery
+    ended."""
 
     group_id: str
     minute_at: int
@@ -224,7 +225,7 @@ def _heartbeat(
     elif event.assigned is not None:
         assigned[member] = event.assigned
     if minute.heard:
-        # A describe knows the members that this recording does not.
+        # A description includes members that this recording doesn't show.
         return
     here = [name for name, there in alive.items() if there]
     minute.members = len(here)

@@ -1,5 +1,5 @@
 """Rebuilds the deliveries of one share group from its events in time order. Every acquired offset is in exactly one
-`Delivery` row per delivery, save those acknowledged as gaps, where no record lies.
+`Delivery` row per delivery, except offsets acknowledged as gaps, which have no record.
 
 Each end has one rule, the first that the wire proves (protocol note 45 to 35a, KIP-932); docs/health-share.md lists
 them. The rules are in `acquired`, `acknowledged`, `sessions` and `brokers`, the state in `book`.

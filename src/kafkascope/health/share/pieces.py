@@ -1,7 +1,7 @@
-"""The acquired ranges of one share-partition, cut into pieces where offsets end differently and rejoined where they end
-alike.
+"""Splits the acquired ranges of one share-partition into pieces where offsets end differently, and rejoins them where
+they end alike.
 
-No offset is in two pieces. Time and memory go with the number of pieces, never with the number of offsets.
+No offset is in two pieces. Time and memory grow with the number of pieces, never with the number of offsets.
 """
 
 from bisect import bisect_right
@@ -14,7 +14,7 @@ NO_NOTES: tuple[str, ...] = ()
 
 
 class Claim(NamedTuple):
-    """An acknowledgement nobody answered: it may have counted."""
+    """An acknowledgement without a response: it may have counted."""
 
     type: int
     at_us: int
@@ -22,7 +22,7 @@ class Claim(NamedTuple):
 
 
 class Written(NamedTuple):
-    """A state that the partition's leader wrote, with no cause seen yet."""
+    """A state that the partition's leader wrote, with no known cause yet."""
 
     state: int
     at_us: int
@@ -30,8 +30,8 @@ class Written(NamedTuple):
 
 
 class RangePiece:
-    """Offsets of one delivery that share one fate. `outcome` is None while they are held; one that ended without being
-    finished stays, with its outcome, until the offsets come again or the recording ends."""
+    """Offsets of one delivery with the same outcome. `outcome` is None while they are held; one that ended unfinished
+    stays, with its outcome, until the offsets are redelivered or the recording ends."""
 
     __slots__ = (
         "acquired_range",
@@ -83,7 +83,7 @@ class RangePiece:
         self.notes = NO_NOTES if note is None else (note,)
 
     def clone(self, first: int, last: int) -> "RangePiece":
-        """The same fate for part of the offsets."""
+        """A copy for part of the offsets, with the same state."""
         acquired_range = self.acquired_range
         if acquired_range is None:
             acquired_range = self.acquired_range = AcquiredRange(self.last - self.first + 1)
@@ -102,7 +102,7 @@ class RangePiece:
 
 
 class AcquiredRange:
-    """The pieces of one acquired range: `unsettled` offsets are not settled, `done` are."""
+    """The pieces of one acquired range: `unsettled` offsets aren't settled, `done` are."""
 
     __slots__ = ("done", "unsettled")
 
@@ -111,8 +111,8 @@ class AcquiredRange:
         self.done: list[RangePiece] = []
 
     def joined(self) -> list[RangePiece]:
-        """Neighbours that say the same become one again. The range lets go of them: it is theirs, and a circle would
-        keep both."""
+        """Merges neighbours with equal state, and returns them. The range drops them: the caller owns them, and a
+        reference cycle would keep both alive."""
         done, self.done = self.done, []
         pieces: list[RangePiece] = []
         for piece in sorted(done, key=_FIRST):
@@ -128,8 +128,9 @@ _FATE = attrgetter("outcome", "outcome_at", "outcome_exchange", "rule", "archive
 
 
 class Partition:
-    """`pieces` by offset. `limbo` are pieces whose offsets came again with nothing to say why, `early` acknowledgements
-    that no delivery was found for: recordings of several places, and logs in milliseconds, are not quite in order."""
+    """`pieces` by offset. `limbo` are pieces whose offsets were redelivered for no known reason, `early`
+    acknowledgements that match no delivery yet: merged recordings, and logs in milliseconds, aren't exactly in
+    order."""
 
     __slots__ = ("acked", "acked_by", "early", "limbo", "links", "pieces", "start_offset", "starts")
 
@@ -139,7 +140,7 @@ class Partition:
         self.limbo: list[RangePiece] = []
         self.early: list[ShareEvent] = []
         self.start_offset = -1
-        # member to the broker and connection that it last acquired from
+        # By member: the broker and connection that it last acquired from.
         self.links: dict[str | None, tuple[str | None, str | None]] = {}
         self.acked_by: str | None = None
         self.acked: set[tuple[int, int]] = set()
@@ -162,7 +163,7 @@ class Partition:
         del self.pieces[index]
 
     def cut(self, piece: RangePiece, first: int, last: int) -> RangePiece:
-        """The piece of `first` to `last` out of one that has them; what is left of it on both sides stays beside it."""
+        """Cuts the piece from `first` to `last` out of a piece that contains it; the remainders on both sides stay."""
         if piece.first < first:
             right = piece.clone(first, piece.last)
             piece.last = first - 1

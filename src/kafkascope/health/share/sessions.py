@@ -3,8 +3,8 @@ a broker ends.
 
 Epoch −1 and the end of the connection that opened the session release what the member holds on the session's
 partitions. Epoch 0 makes a new session and releases nothing: the member keeps its locks and may acknowledge, and the
-end of the older connection does not count any more (SharePartitionManager.newContext, ShareSessionCache.remove, the
-same in 4.1 to 4.3).
+end of the older connection no longer counts (SharePartitionManager.newContext, ShareSessionCache.remove, the same in
+4.1 to 4.3).
 """
 
 from kafkascope.health.share.book import LATE_US, Book, Link
@@ -25,7 +25,7 @@ def session(book: Book, event: ShareEvent) -> None:
         opened(book, link, event.connection_id)
         book.forgotten.pop(link, None)
     elif epoch == 0 and error == _SHARE_SESSION_LIMIT_REACHED:
-        # The older session is removed before room is found for the new one.
+        # The older session is removed before a place is searched for the new one.
         book.sessions.pop(link, None)
 
 
@@ -43,7 +43,7 @@ def opened(book: Book, link: Link, connection: str | None) -> None:
 
 
 def forgotten(book: Book, event: ShareEvent) -> None:
-    """A partition that left the session is not released with it."""
+    """A partition that left the session isn't released with it."""
     book.forgotten.setdefault((event.member_id, event.broker), set()).add(book.partition_of(event))
 
 
@@ -70,7 +70,7 @@ def _released(book: Book, link: Link, outcome: Outcome, rule: str, event: ShareE
             if piece.outcome is None and piece.origin.member_id == member and piece.origin.broker == broker:
                 book.end(partition, piece, outcome, rule, event.at_us, event.exchange_id, note)
         for piece in partition.limbo[:]:
-            # It came again a moment before what explains it.
+            # It was redelivered a moment before what explains it.
             late = event.at_us - (piece.outcome_at or 0) <= LATE_US
             if late and piece.origin.member_id == member and piece.origin.broker == broker:
                 partition.limbo.remove(piece)

@@ -1,1 +1,1 @@
-"""Streams groups: who held which task."""
+"""Streams groups: which member held which task."""

@@ -1,21 +1,21 @@
-"""The events of one streams group as a recording shows them: flat rows of heartbeats, responses and descriptions, in
-time order.
+"""Defines the events of one streams group as a recording shows them: flat rows of heartbeats, responses and
+descriptions, in time order.
 
-The kinds, and the fields that each fills beside `at_us`, `order` and `group_id`:
+The kinds, and the fields that each sets besides `at_us`, `order` and `group_id`:
 
 - `heartbeat`: a StreamsGroupHeartbeat request, at its time: exchange, connection, member, client and process id, member
-  epoch, `active`, `standby`, `warmup` as reported, topology epoch, endpoint, `value` 1 where it asks for shutdown.
+  epoch, `active`, `standby`, `warmup` as reported, topology epoch, endpoint, `value` 1 if it asks for shutdown.
 - `answer`: its response, at its time: the request's member id (an error carries none), member epoch, error code,
   `active`, `standby`, `warmup` as granted, `status`, heartbeat interval, endpoint epoch.
-- `described_member`, then `described`: a StreamsGroupDescribe answer, its members first, the group last, all with one
+- `described_member`, then `described`: a StreamsGroupDescribe response, its members first, the group last, all with one
   exchange id and time. A member has its assignment, its target, epochs, process id and endpoint; the group its state,
   epochs, `topology`, `stateful` and error code.
-- `disconnected`: a connection over which this group's heartbeats went was closed, by FIN or by RST.
-- `config`: `value` is the group's `streams.num.standby.replicas`, where something told it.
-- `seen`: the recording goes on until here, whatever this group does.
+- `disconnected`: a connection that carried this group's heartbeats was closed, by FIN or by RST.
+- `config`: `value` is the group's `streams.num.standby.replicas`, if known.
+- `seen`: the recording continues until here.
 
-Tasks are text, as Kafka writes a task id: `0_0,0_1,1_0`. None is unchanged, the empty string is none (protocol note
-53)."""
+Tasks are text, as Kafka writes a task id: `0_0,0_1,1_0`. None means unchanged, an empty string means no tasks (protocol
+note 53)."""
 
 from functools import lru_cache
 from typing import Literal, NamedTuple
@@ -35,7 +35,7 @@ STATUS_NAMES = {
 
 
 class StreamsEvent(NamedTuple):
-    """Times are microseconds since 1970, UTC. Events of one time come in the order of `order`."""
+    """Times are microseconds since 1970, UTC. Events of the same time are ordered by `order`."""
 
     kind: str
     at_us: int
@@ -54,7 +54,7 @@ class StreamsEvent(NamedTuple):
     target_standby: str | None = None
     target_warmup: str | None = None
     error_code: int | None = None
-    status: str | None = None  # a line a status, "3 Internal topics are missing: …"; empty is none, None is unchanged
+    status: str | None = None  # one per line, "3 Internal topics are missing: …"; empty is none, None is unchanged
     heartbeat_interval_ms: int | None = None
     topology_epoch: int | None = None
     endpoint: str | None = None  # "host:port" of interactive queries
@@ -62,20 +62,20 @@ class StreamsEvent(NamedTuple):
     group_state: str | None = None
     group_epoch: int | None = None
     assignment_epoch: int | None = None
-    topology: str | None = None  # "0=3,1=3": partitions of each subtopology, those that are known
+    topology: str | None = None  # "0=3,1=3": partitions of each subtopology, if known
     stateful: str | None = None  # "0,1": subtopologies with changelog topics
     value: int | None = None
 
 
 @lru_cache(maxsize=4096)
 def tasks_of(text: str) -> frozenset[str]:
-    """The task ids of a list."""
+    """The task ids in a list."""
     return frozenset(text.split(",")) if text else frozenset()
 
 
 @lru_cache(maxsize=65536)
 def task_parts(task: str) -> tuple[str, int]:
-    """Subtopology and partition of a task id. A named topology has underscores of its own: the last one counts."""
+    """Subtopology and partition of a task id. A named topology may contain underscores: the last one separates."""
     subtopology, _, partition = task.rpartition("_")
     return subtopology, int(partition)
 

@@ -1,8 +1,8 @@
 """Aggregates the timeline of a streams group into rows of `streams_group_health`, one per minute with events.
 
-States and counts are those at the end of the minute, or of the recording in its last; sums and lists are of the minute.
-They are made from the finished timeline, because a crash shows only later when it was: its pause belongs to the minute
-in which the member fell silent.
+States and counts are those at the end of the minute, or of the recording for the last one; sums and lists cover the
+minute. The rows are made from the finished timeline, because a crash is detected only later: its pause belongs to the
+minute in which the member fell silent.
 """
 
 from bisect import bisect_left
@@ -21,11 +21,11 @@ Row = TypeVar("Row")
 
 @dataclass(frozen=True, slots=True)
 class StreamsGroupHealth:
-    """One group over one minute."""
+    """One group in one minute."""
 
     group_id: str
     minute_at: int
-    state: str | None  # as last described; Empty once the last member has gone since
+    state: str | None  # as last described; Empty once the last member has left
     group_epoch: int | None
     assignment_epoch: int | None
     topology_epoch: int | None
@@ -46,9 +46,9 @@ class StreamsGroupHealth:
     pause_total_ms: int
     pause_max_ms: int
     unheld_tasks: int
-    unheld_ms: int  # of all tasks together, within the minute
+    unheld_ms: int  # sum over all tasks, within the minute
     unheld_task_ids: tuple[str, ...]  # those of the minute
-    standbys_missing: int | None  # None where nothing told how many a task should have
+    standbys_missing: int | None  # None if the configured number is unknown
     warmups_dropped: int  # ended in the minute without becoming active
     warmup_oldest_ms: int | None
     statuses: tuple[str, ...]
@@ -69,14 +69,14 @@ def rows_of(
 
 
 def health_of(timeline: StreamsTimeline) -> Iterator[StreamsGroupHealth]:
-    """The same from a timeline that is there already."""
+    """The same rows, from a finished timeline."""
     sweep = _Sweep(timeline)
     for minute in sorted(timeline.minutes):
         yield sweep.row(minute)
 
 
 class _Window(Generic[Row]):
-    """Rows with a start and an end, asked for minute after minute: those that reach into it."""
+    """Rows with a start and an end; returns those that overlap each successive minute."""
 
     __slots__ = ("_at", "_open", "_rows")
 
@@ -94,7 +94,7 @@ class _Window(Generic[Row]):
 
 
 class _Sweep:
-    """The timeline, walked forwards once. A row that ends in the minute's last instant or later is there at its end."""
+    """Walks the timeline forwards once. A row that ends in the minute's last instant or later is there at its end."""
 
     def __init__(self, timeline: StreamsTimeline) -> None:
         self.timeline = timeline
@@ -113,7 +113,7 @@ class _Sweep:
     def row(self, minute: int) -> StreamsGroupHealth:
         timeline, start = self.timeline, minute * MINUTE_US
         end = start + MINUTE_US
-        last = min(end, timeline.last_at + 1)  # an interval without an end reaches past the recording's last instant
+        last = min(end, timeline.last_at + 1)  # an open interval extends past the recording's last instant
         while self.at < len(self.changes) and self.changes[self.at].at < end:
             change = self.changes[self.at]
             self.now.setdefault(change.what, {})[change.key] = change.value

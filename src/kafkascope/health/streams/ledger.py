@@ -1,9 +1,9 @@
 """Tracks who holds each task of a streams group, and emits intervals, moves and unheld tasks. A task has at most one
 active holder at a time.
 
-An active task is held by nobody from the time its holder ended until the next member reports it. That pause is what a
-move costs. It counts as unheld only while the group has members, or lost its last one: a group that was shut down has
-nothing to hold.
+An active task has no holder from the time its holder ended until the next member reports it. That pause is the cost of
+a move. It counts as unheld only while the group has members, or if it just lost its last one: a group that was shut
+down needn't hold anything.
 """
 
 from dataclasses import dataclass, field, replace
@@ -11,12 +11,12 @@ from dataclasses import dataclass, field, replace
 from kafkascope.health.streams.events import Role, task_parts
 from kafkascope.health.streams.rows import StreamsMove, StreamsTask, StreamsTimeline, UnheldTask
 
-_HEARTBEAT_INTERVAL_MS = 5_000  # group.streams.heartbeat.interval.ms by default; every answer tells it
+_HEARTBEAT_INTERVAL_MS = 5_000  # group.streams.heartbeat.interval.ms by default; every response has it
 
 
 @dataclass(slots=True)
 class Hold:
-    """A task in the hands of a member, since when and after whom."""
+    """A task held by a member: since when, and after whom."""
 
     role: Role
     from_at: int
@@ -30,7 +30,7 @@ class Hold:
 
 @dataclass(slots=True)
 class Member:
-    """A member as far as the events told; `held` is None until something says what it holds."""
+    """A member as the events show it; `held` is None until an event reports what it holds."""
 
     member_id: str
     from_at: int
@@ -45,16 +45,16 @@ class Member:
     closed_at: int | None = None
     interval_us: int | None = None
     codes: tuple[tuple[int, str], ...] = ()
-    copies: dict[str, tuple[int, int]] = field(default_factory=dict)  # standbys and warm-ups it had: end, place of row
+    copies: dict[str, tuple[int, int]] = field(default_factory=dict)  # earlier standbys and warm-ups: end, row index
 
     def patience_us(self) -> int:
-        """Twice its heartbeat interval: what it takes to hear of a change and to report it."""
+        """Twice its heartbeat interval: the time it takes to learn of a change and to report it."""
         return 2 * (self.interval_us or _HEARTBEAT_INTERVAL_MS * 1000)
 
 
 @dataclass(slots=True)
 class UnheldGap:
-    """Since when nobody holds a task, and why."""
+    """Since when a task has no holder, and why."""
 
     from_at: int
     cause: str
@@ -64,7 +64,7 @@ class UnheldGap:
 
 @dataclass(slots=True)
 class TaskState:
-    """Who holds a task, who did last, and its open gap."""
+    """Who holds a task, who held it last, and its open gap."""
 
     owner: Member | None = None
     last_owner: str | None = None
@@ -74,7 +74,7 @@ class TaskState:
 
 
 class Ledger:
-    """Changes of holders, in; rows of `timeline`, out."""
+    """Takes changes of holders, and adds rows to `timeline`."""
 
     __slots__ = ("members", "tasks", "timeline")
 
@@ -84,7 +84,7 @@ class Ledger:
         self.tasks: dict[str, TaskState] = {}
 
     def know(self, task: str, at: int, exchange_id: str | None) -> TaskState:
-        """The task exists. One that nobody has held yet is unheld from now on."""
+        """Registers a task. One that nobody has held yet is unheld from now on."""
         state = self.tasks.get(task)
         if state is None:
             state = self.tasks[task] = TaskState()
@@ -106,11 +106,11 @@ class Ledger:
         assert member.held is not None
         hold = member.held[task] = Hold(role, at, known, source, exchange_id)
         state = self.tasks.get(task)
-        if state is None:  # known by this report alone: nothing says that it was unheld before
+        if state is None:  # first seen in this report: nothing shows that it was unheld before
             state = self.tasks[task] = TaskState()
         if role != "active":
             return
-        if state.owner is not None and state.owner is not member:  # its report of letting go is not in the recording
+        if state.owner is not None and state.owner is not member:  # its report of releasing it isn't in the recording
             self.drop(state.owner, task, at, "revoked", exchange_id)
         self._close_gap(task, state, at, "taken", True)
         warm = self._promote(member, task, at if state.last_owner is None else state.released_at)
@@ -135,8 +135,9 @@ class Ledger:
         state.owner = member
 
     def _promote(self, member: Member, task: str, released_at: int) -> bool:
-        """Whether the member had a copy of the task's state to start from. The coordinator has it close a standby
-        before it grants the task as active, so the copy may have ended a little before its owner let go, or since."""
+        """Returns if the member had a copy of the task's state to start from. The coordinator makes it close a standby
+        before it grants the task as active, so the copy may have ended slightly before its owner released it, or
+        after."""
         ended_at, place = member.copies.pop(task, (0, -1))
         if place < 0 or ended_at < released_at - member.patience_us():
             return False
@@ -144,7 +145,7 @@ class Ledger:
         return True
 
     def drop(self, member: Member, task: str, at: int, ended_by: str, exchange_id: str | None) -> None:
-        """The member holds the task no longer. `at` may lie in the past, but not before it took it."""
+        """The member no longer holds the task. `at` may be in the past, but not before the member took it."""
         assert member.held is not None
         hold = member.held.pop(task)
         at = max(at, hold.from_at)
@@ -186,7 +187,7 @@ class Ledger:
         )
 
     def group_filled(self, at: int, exchange_id: str | None) -> None:
-        """The first member is there: from now on every task should be held."""
+        """The first member joined: from now on every task should be held."""
         for state in self.tasks.values():
             if state.owner is None and state.gap is None:
                 state.gap = UnheldGap(at, state.released_by, exchange_id)
@@ -197,13 +198,13 @@ class Ledger:
                 self._close_gap(task, state, at, ended_by, state.gap.known if known is None else known)
 
     def prove_gaps(self) -> None:
-        """A description listed all members, and none of them holds these."""
+        """A description listed all members, and none of them holds these tasks."""
         for state in self.tasks.values():
             if state.gap is not None:
                 state.gap.known = True
 
     def forget(self) -> None:
-        """The recording has a hole: what was held before says nothing about now."""
+        """The recording has a hole: who held what before it is no longer valid."""
         self.tasks.clear()
 
     def _close_gap(self, task: str, state: TaskState, at: int, ended_by: str | None, known: bool) -> None:

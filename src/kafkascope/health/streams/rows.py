@@ -1,6 +1,6 @@
 """Row types of the marts about streams groups: tasks, moves, unheld tasks, lost members, statuses.
 
-Times are microseconds since 1970, UTC; an end of None lies behind the recording. Durations are whole milliseconds.
+Times are microseconds since 1970, UTC; an end of None is after the recording. Durations are whole milliseconds.
 """
 
 from dataclasses import dataclass, field
@@ -12,8 +12,8 @@ from kafkascope.health.streams.events import Role
 class StreamsTask:
     """One task held by one member in one role over an interval: a row of `streams_tasks`.
 
-    `pause_ms`, `previous_member_id` and `warm` are of active tasks that somebody held before: how long nobody did, who
-    was the last, and whether the member had it as a standby or warm-up until then.
+    `pause_ms`, `previous_member_id` and `warm` apply to active tasks that had a holder before: how long it had none,
+    who was the last, and whether the new member had it as a standby or warm-up until then.
     """
 
     group_id: str
@@ -26,7 +26,7 @@ class StreamsTask:
     from_at: int
     to_at: int | None
     ended_by: str | None
-    from_known: bool  # False: it was held at `from_at`, and may have been before
+    from_known: bool  # False: it was held at `from_at`, and perhaps before
     source: str  # heartbeat or describe
     previous_member_id: str | None
     pause_ms: int | None
@@ -37,7 +37,7 @@ class StreamsTask:
 
 @dataclass(frozen=True, slots=True)
 class StreamsMove:
-    """An active task that came to a member from another one, or back to the same after a pause."""
+    """An active task that a member took over from another one, or took again after a pause."""
 
     group_id: str
     subtopology_id: str
@@ -47,7 +47,7 @@ class StreamsMove:
     released_at: int
     taken_at: int
     pause_ms: int
-    cause: str  # what ended it at the member before
+    cause: str  # what ended it at the previous member
     warm: bool
     exchange_id: str | None
 
@@ -56,8 +56,8 @@ class StreamsMove:
 class UnheldTask:
     """A task that no member held as active, while the group had members.
 
-    `known` is False where the recording may not see every member: nobody took the task in it, and no description came
-    that showed the task with nobody.
+    `known` is False if the recording may not show every member: no member took the task in it, and no description
+    showed the task without a holder.
     """
 
     group_id: str
@@ -66,14 +66,15 @@ class UnheldTask:
     from_at: int
     to_at: int | None
     cause: str  # new, or what ended it at its last member
-    ended_by: str | None  # taken, empty (the last member went), topology (it has another epoch), None at the end
+    ended_by: str | None  # taken, empty (the last member left), topology (its epoch changed), None at the end
     known: bool
     exchange_id: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class LostMember:
-    """A member that went without leaving. `noticed_at` is the first time that the group is seen to do without it."""
+    """A member that disappeared without leaving the group. `noticed_at` is when the group is first seen to go on
+    without it."""
 
     group_id: str
     member_id: str
@@ -82,7 +83,7 @@ class LostMember:
     last_seen_at: int
     noticed_at: int
     silent_ms: int
-    how: str  # closed: its connection was; silent: it was not
+    how: str  # closed: its connection was closed; silent: it stayed open
     active_tasks: int
     standby_tasks: int
     warmup_tasks: int
@@ -91,7 +92,7 @@ class LostMember:
 
 @dataclass(frozen=True, slots=True)
 class GroupStatus:
-    """A status that answers carried, from the first that did until no member is told so any more."""
+    """A status in responses, from the first response that has it until no member receives it any more."""
 
     group_id: str
     code: int
@@ -105,7 +106,7 @@ class GroupStatus:
 
 @dataclass(frozen=True, slots=True)
 class MemberSpan:
-    """A member from its first sign to its end. `joined` is False where it was there before the recording."""
+    """A member from its first sign to its end. `joined` is False if it was a member before the recording."""
 
     group_id: str
     member_id: str
@@ -120,7 +121,7 @@ class MemberSpan:
 
 @dataclass(frozen=True, slots=True)
 class GroupChange:
-    """A value that a group, or a part of it that `key` names, has from `at` on."""
+    """A value that a group, or the part of it that `key` names, has from `at` on."""
 
     at: int
     what: str  # state, group_epoch, assignment_epoch, topology_epoch, member_epoch, standby_goal, task, interval
@@ -130,7 +131,8 @@ class GroupChange:
 
 @dataclass(slots=True)
 class StreamsTimeline:
-    """All that the events of one group told; `minutes` counts heartbeats, answers, errors and shutdown requests."""
+    """Everything derived from the events of one group; `minutes` counts heartbeats, responses, errors and shutdown
+    requests."""
 
     group_id: str
     first_at: int

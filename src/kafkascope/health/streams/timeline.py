@@ -4,15 +4,15 @@ statuses.
 What the wire proves, and what not:
 
 - A member holds what its request reports, from the time of that request; null is unchanged (KIP-1071, protocol note
-  53). A response grants: it makes a task known, but nobody holds it before a request reports it. A description counts
-  for what a member holds only until the member has reported itself.
-- Member epoch -1 and -2 leave. An answer FENCED_MEMBER_EPOCH or UNKNOWN_MEMBER_ID ends what the member held.
-- A member that crashes says nothing (protocol note 54). It is lost when it is silent (its connection closed, or no
-  heartbeat for twice its interval) and the group does without it: another member is granted its active task, or a
-  description leaves it out; or when it is silent for the session timeout while the recording goes on. It held its
-  tasks until its connection closed, or, where that was not seen, until its last request.
-- Where nothing at all is heard of a group with members for the session timeout, the recording has a hole: what was held
-  ends at its member's last request, `unseen`.
+  53). A response grants: it shows that a task exists, but nobody holds it before a request reports it. A description
+  shows what a member holds only until the member has reported itself.
+- Member epochs -1 and -2 leave. A response FENCED_MEMBER_EPOCH or UNKNOWN_MEMBER_ID ends what the member held.
+- A member that crashes sends nothing (protocol note 54). It is lost when it is silent (its connection closed, or no
+  heartbeat for twice its interval) and the group goes on without it: another member is granted its active task, or a
+  description leaves it out; or when it is silent for the session timeout while the recording continues. It held its
+  tasks until its connection closed or, if that isn't recorded, until its last request.
+- If nothing of a group with members is recorded for the session timeout, the recording has a hole: what was held ends
+  at its member's last request, as `unseen`.
 """
 
 from collections import Counter
@@ -37,7 +37,7 @@ from kafkascope.health.streams.rows import (
     StreamsTimeline,
 )
 
-SESSION_TIMEOUT_MS = 45_000  # group.streams.session.timeout.ms by default; no message tells it
+SESSION_TIMEOUT_MS = 45_000  # group.streams.session.timeout.ms by default; no message has it
 MINUTE_US = 60_000_000
 
 _UNKNOWN_MEMBER_ID = 25
@@ -45,14 +45,14 @@ _FENCED_MEMBER_EPOCH = 110
 
 
 def rows_of(events: Iterable[StreamsEvent], session_timeout_ms: int = SESSION_TIMEOUT_MS) -> Iterator[StreamsTask]:
-    """The rows of `streams_tasks`, by the time that each was taken."""
+    """The rows of `streams_tasks`, by the time at which each was taken."""
     timeline = timeline_of(events, session_timeout_ms)
     if timeline is not None:
         yield from timeline.tasks
 
 
 def timeline_of(events: Iterable[StreamsEvent], session_timeout_ms: int = SESSION_TIMEOUT_MS) -> StreamsTimeline | None:
-    """None where there are no events. Rows are sorted by the time of their start."""
+    """Returns None if there are no events. Rows are sorted by their start."""
     machine: _GroupState | None = None
     for event in events:
         if machine is None:
@@ -71,7 +71,7 @@ class _Status:
 
 
 class _GroupState:
-    """The state of the group so far. `gone` are members that may come back by a heartbeat, never by a description."""
+    """The state of the group so far. `gone` are members that a heartbeat can bring back, but a description can't."""
 
     def __init__(self, group_id: str, at: int, session_timeout_us: int) -> None:
         self.timeline = StreamsTimeline(group_id, at, at)
@@ -116,7 +116,8 @@ class _GroupState:
             self.timeline.last_at = at
 
     def _turn(self, at: int, minute: int, kind: str) -> None:
-        """Once a minute, and after a long silence: members that have been silent for too long, and holes."""
+        """Once per minute, and after a long silence: ends members that have been silent for too long, and finds
+        holes."""
         last = self.timeline.last_at
         hole = at - last > self.session_timeout_us and kind != "seen"
         for member in list(self.members.values()):
@@ -210,7 +211,7 @@ class _GroupState:
     def _described(self, event: StreamsEvent) -> None:
         at, listed, targets = event.at_us, self.listed, self.targets
         self.listed, self.targets = set(), Counter()
-        if event.error_code:  # it has no members then, which is not an empty group
+        if event.error_code:  # a group with an error has no members, which doesn't make it empty
             return
         self._change(at, "state", "", event.group_state)
         self._change(at, "group_epoch", "", event.group_epoch)
@@ -245,7 +246,7 @@ class _GroupState:
         return member
 
     def _report(self, member: Member, event: StreamsEvent, source: str, ended_by: str) -> None:
-        """What the member holds from now on; a list that is null stays as it was."""
+        """Sets what the member holds from now on; a list that is null stays as it was."""
         at, exchange_id, ledger = event.at_us, event.exchange_id, self.ledger
         known = member.held is not None and source == "heartbeat"
         if member.held is None:
@@ -358,7 +359,7 @@ class _GroupState:
         )
 
     def _topology(self, at: int, epoch: int) -> None:
-        """A higher epoch is another topology: tasks that nobody holds may be none of its."""
+        """A higher epoch is a different topology, which may lack tasks that nobody holds."""
         if self.topology_epoch is not None and epoch <= self.topology_epoch:
             return
         if self.topology_epoch is not None:
@@ -378,7 +379,7 @@ class _GroupState:
                 self._raise_goal(at, subtopology, self.standby_replicas)
 
     def _raise_goal(self, at: int, subtopology: str, standbys: int) -> None:
-        """As many standbys a task as a target had once, or as the group's configuration says."""
+        """The most standbys per task that a target ever had, or that the group's configuration asks for."""
         if standbys > self.goals.get(subtopology, 0):
             self.goals[subtopology] = standbys
             self._change(at, "standby_goal", subtopology, standbys)

@@ -1,5 +1,5 @@
-"""Reads one page of the exchanges of a lake in the order of time, with filters; however large the lake is, little is
-read."""
+"""Reads one page of a lake's exchanges in the order of time, with filters. It reads little, however large the lake
+is."""
 
 import re
 from dataclasses import dataclass
@@ -29,13 +29,13 @@ from kafkascope.times import microseconds_of
 EXCHANGES = "exchanges"
 _GROUP = "group_id"
 ANY_ERROR = "any"
-# Of a group's exchanges so many are looked up at a time: few at first, then nearly all where few are as asked.
+# How many of a group's exchanges are looked up at a time: few at first, nearly all if few of them match.
 _LOOKED_UP, _MORE, _MOST_LOOKED_UP = 500, 2_000, 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class ExchangeFilters:
-    """`client` may have * and ?; `error` is a name, or `any`; times are microseconds, `until` is not included."""
+    """`client` may have * and ?; `error` is a name, or `any`; times are microseconds, `until` is exclusive."""
 
     api: str = ""
     client: str = ""
@@ -50,12 +50,12 @@ class ExchangeFilters:
 def parse_place(text: str) -> Place:
     at, _, exchange_id = text.rpartition("-")
     if not is_time(at) or not exchange_id.isalnum():
-        raise UsageError(f"{text[:40]!r} is no place in a list of exchanges; follow the links of the list")
+        raise UsageError(f"{text[:40]!r} isn't a place in a list of exchanges; follow the links of the list")
     return Place(int(at), exchange_id)
 
 
 def is_time(text: str) -> bool:
-    """In microseconds."""
+    """If it's a time in microseconds."""
     return re.fullmatch(r"-?[0-9]{1,19}", text) is not None and FIRST < int(text) < LAST
 
 
@@ -68,7 +68,7 @@ class Slice:
 def exchanges(
     lake: Lake, filters: ExchangeFilters, after: Place | None, count: int, columns: list[str] | None = None
 ) -> Slice:
-    """The first `count` rows behind `after`, with these columns or all."""
+    """The first `count` rows after `after`, with these columns or all."""
     if filters.group:
         return _of_group(lake, filters, after, count, columns)
     files = files_in_time(lake, [EXCHANGES]).get(EXCHANGES, [])
@@ -77,7 +77,7 @@ def exchanges(
 
 
 def count_exchanges(lake: Lake, filters: ExchangeFilters) -> int | None:
-    """How many there are in all; None where only looking up each would tell: a group with a filter of its exchanges."""
+    """The number of matches; None if it needs a lookup of each exchange: a group combined with another filter."""
     if not filters.group:
         return count_rows(files_in_time(lake, [EXCHANGES]).get(EXCHANGES, []), _row_filter(filters))
     if filters.error or filters.status or filters.slower_us is not None:
@@ -87,7 +87,7 @@ def count_exchanges(lake: Lake, filters: ExchangeFilters) -> int | None:
 
 
 def exchange(lake: Lake, exchange_id: str, at: int | None = None) -> dict[str, Any] | None:
-    """One row; with the time that it is known to be of, only the row groups of that time are opened."""
+    """One row; if its time is known, only the row groups of that time are opened."""
     files = files_in_time(lake, [EXCHANGES]).get(EXCHANGES, [])
     for since, until in ([(at, at + 1)] if at is not None else []) + [(None, None)]:
         row_filter = RowFilter(pc.field(EXCHANGE_ID) == exchange_id, (EXCHANGE_ID,), since, until)
@@ -98,7 +98,7 @@ def exchange(lake: Lake, exchange_id: str, at: int | None = None) -> dict[str, A
 
 
 def bodies(lake: Lake, row: dict[str, Any]) -> dict[str, dict[str, Any] | None]:
-    """Table to the row of this exchange: request and response. None where the lake has no such row."""
+    """Table to this exchange's row, for request and response; None if the lake doesn't have it."""
     names = [body_table_name(f"{row['api']}{kind}") for kind in ("Request", "Response")] if row["api"] else []
     at = place_of(row).at
     row_filter = RowFilter(pc.field(EXCHANGE_ID) == row[EXCHANGE_ID], (EXCHANGE_ID,), at, at + 1)
@@ -115,7 +115,7 @@ def place_of(row: dict[str, Any]) -> Place:
 
 
 def _row_filter(filters: ExchangeFilters) -> RowFilter:
-    """Of `exchanges`; the group apart."""
+    """The filter for `exchanges`; the group is handled separately."""
     parts: dict[str, pc.Expression] = {}
     for column, value in (("api", filters.api), ("status", filters.status)):
         if value:

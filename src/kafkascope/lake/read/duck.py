@@ -1,4 +1,4 @@
-"""Makes all tables of a lake known to a DuckDB connection by their names: visible rows, as of one moment. A table that
+"""Registers all tables of a lake in a DuckDB connection by their names: visible rows, as of one moment. A table that
 the lake doesn't have yet is empty, so that a statement which works on one lake works on all."""
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ _MAP = "_topic_names"
 
 
 def register_tables(connection: "DuckDBPyConnection", lake: Lake) -> list[str]:
-    """Their names, in order."""
+    """Returns their names, in order."""
     seen, existing = visible_names(lake), set(lake.tables())
     names = sorted({*existing, *known_names()})
     topics = _topic_names(lake, seen) if TOPICS in existing else None

@@ -1,5 +1,5 @@
-"""Keeps the former names of columns that lakes of format 1 had. Tables have the new name; the views of
-`register_tables` and `register_views` also have the former one, until the next release."""
+"""Keeps the former names of columns in lakes of format 1. Tables have the new names; the views of `register_tables` and
+`register_views` also have the former ones, until the next release."""
 
 from collections.abc import Mapping
 

@@ -1,7 +1,7 @@
-"""Finds the first rows of tables in the order of time; however many files there are, little is read.
+"""Finds the first rows of tables in the order of time. It reads little, however many files there are.
 
-A file or row group that begins later than the last of these rows is not opened. Columns that nothing is asked about are
-read of the row groups that the rows are in, no others.
+A file or row group that begins later than the last of these rows isn't opened. Columns that no filter needs are read
+only for the row groups that have the rows.
 """
 
 import heapq
@@ -36,15 +36,15 @@ from kafkascope.lake.write.files import NO_DATE
 from kafkascope.times import microseconds_of
 
 AT = "request_at"
-# An answer whose request is not in the recording has this alone.
+# The only time of a response whose request isn't in the recording.
 OTHERWISE = "response_at"
-# Before and behind all that a column of times can hold.
+# Before and after every time that a column can have.
 FIRST, LAST = -(2**63), 2**63 - 1
 
 
-# Opening a table waits for its log most of the time.
+# Opening a table spends most of its time waiting for its log.
 _OPENED_AT_ONCE = 8
-# Beside the columns of a table.
+# Columns added to those of a table.
 _AT, _ID, _GROUP, _ROW = "_at", "_id", "_group", "_row"
 _HITS = pa.schema([(_AT, pa.int64()), (_ID, pa.string()), (_GROUP, pa.int64()), (_ROW, pa.int64())])
 _NO_HITS = _HITS.empty_table()
@@ -53,7 +53,7 @@ _ORDER = [(_AT, "ascending"), (_ID, "ascending")]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Of a row in the order of time."""
+    """The place of a row in the order of time."""
 
     at: int
     exchange_id: str
@@ -64,8 +64,8 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class RowFilter:
-    """`chosen` needs `columns`. From `since` until before `until`, in microseconds; None is an open end. `among` are
-    the exchanges that alone are wanted."""
+    """`chosen` needs `columns`. From `since` (inclusive) until `until` (exclusive), in microseconds; None is an open
+    end. `among` limits it to these exchanges."""
 
     chosen: pc.Expression | None = None
     columns: tuple[str, ...] = ()
@@ -79,8 +79,8 @@ class RowFilter:
 
 @dataclass(frozen=True, slots=True)
 class TimedFile:
-    """No row of it is before `low` or behind `high`. Where it has rows that do not show, `shown` chooses the others by
-    their `ingest_id`."""
+    """No row of it is before `low` or after `high`. If it has hidden rows, `shown` selects the others by their
+    `ingest_id`."""
 
     low: int
     high: int
@@ -112,7 +112,7 @@ class TimedFile:
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """Rows by their places in row groups: `hits` has time, id, number of the group and row within it, in order."""
+    """Rows by their places in row groups: `hits` has time, id, index of the group and row within it, in order."""
 
     hits: pa.Table
     groups: list[TimedFile]
@@ -121,7 +121,7 @@ class Hits:
         return len(self.hits)
 
     def ids(self, times: pa.ChunkedArray) -> pa.Array:
-        """Of those that are no earlier and no later than these times."""
+        """Ids of the rows within these times."""
         bounds = pc.min_max(times).as_py()
         known = self.hits.column(_AT).to_numpy()
         first, behind = np.searchsorted(known, bounds["min"]), np.searchsorted(known, bounds["max"], "right")
@@ -134,7 +134,7 @@ class Hits:
         return Place(self.hits.column(_AT)[index].as_py(), self.hits.column(_ID)[index].as_py())
 
     def rows(self, columns: Iterable[str] | None = None) -> list[dict[str, Any]]:
-        """In their order."""
+        """The rows, in their order."""
         by_group: dict[int, list[tuple[int, int]]] = {}
         places = zip(self.hits.column(_GROUP).to_pylist(), self.hits.column(_ROW).to_pylist(), strict=True)
         for order, (number, row) in enumerate(places):
@@ -152,7 +152,7 @@ def _has_bounds(statistics: Any) -> bool:
 
 
 def files_in_time(lake: Lake, names: Iterable[str]) -> dict[str, list[TimedFile]]:
-    """Of those tables that are there, what is visible."""
+    """The visible files of those tables that exist."""
     opened, seen = open_as_of_now(lake, names)
     with ThreadPoolExecutor(_OPENED_AT_ONCE) as pool:
         files = dict(zip(opened, pool.map(_files, opened, opened.values()), strict=True))
@@ -164,7 +164,7 @@ def files_in_time(lake: Lake, names: Iterable[str]) -> dict[str, list[TimedFile]
 
 def _files(name: str, delta: DeltaTable) -> tuple[LakeTable, pa.Schema, list[ActiveFile]]:
     table = table_as_stored(name, delta)
-    # Of an older kafkascope's table the columns that are new since are null.
+    # In a table written by an older kafkascope, columns added since are null.
     new = [field for field in table_named(name).schema if field.name not in table.schema.names]
     return table, pa.schema([*table.schema, *new]), active_files(delta, table.time)
 
@@ -184,7 +184,7 @@ def _timed(lake: Lake, table: LakeTable, schema: pa.Schema, file: ActiveFile, se
 
 
 def first_rows(files: Iterable[TimedFile], row_filter: RowFilter, after: Place | None, count: int) -> Hits:
-    """The first `count` behind `after`."""
+    """The first `count` rows after `after`."""
     waiting = [(file.low, number, False, file) for number, file in enumerate(files)]
     heapq.heapify(waiting)
     number = len(waiting)
@@ -214,7 +214,7 @@ def first_rows(files: Iterable[TimedFile], row_filter: RowFilter, after: Place |
 
 
 def count_rows(files: Iterable[TimedFile], row_filter: RowFilter) -> int:
-    """How many rows match. Without a filter only the metadata of a file is read, with one only its columns."""
+    """How many rows match. Without a filter only a file's metadata is read, with one only the columns that it needs."""
     total = 0
     for file in files:
         if not row_filter.may_hold(file.low, file.high):

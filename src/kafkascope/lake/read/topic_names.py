@@ -1,4 +1,4 @@
-"""Finds the arrays in a body whose elements have a topic's id and its name. Newer versions send the id alone (Produce
+"""Finds the arrays in a body whose elements have a topic's id and its name. Newer versions send only the id (Produce
 from 13, Fetch from 13, OffsetCommit from 10), so views fill in the name from the table `topics`."""
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ class TopicElement:
 
 
 def topic_arrays(schema: pa.Schema) -> dict[str, TopicElement]:
-    """Columns that are such arrays, or have them further down."""
+    """Columns that are such arrays, or contain them."""
     return _arrays(list(schema))
 
 

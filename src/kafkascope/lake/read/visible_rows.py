@@ -1,5 +1,5 @@
-"""The visible rows of a table: those whose ingest `captures` names, whoever wrote their file. An ingest that is under
-way, or was killed, shows nothing."""
+"""Reads the visible rows of a table: those whose ingest `captures` names, whichever tool wrote the file. An ingest that
+is running, or was killed, has no visible rows."""
 
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
@@ -24,27 +24,26 @@ from kafkascope.times import microseconds_of
 CAPTURES = "captures"
 _CALENDAR = tuple(microseconds_of(end) for end in (datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)))
 FOLLOWS = "follows"
-# Opening a table waits for its log most of the time.
+# Opening a table spends most of its time waiting for its log.
 _OPENED_AT_ONCE = 8
-# Landings that may come between one look at the tables and the next.
+# How many ingests may land while the tables are being opened.
 _LOOKS = 10
-# In the options of a file that was shorter once: the digest that it had then.
+# In the options of a file that was shorter before: its digest then.
 GROWN_FROM = "grown_from"
 
 
 def visible_ingests(lake: Lake) -> frozenset[str]:
-    """Those that `captures` names."""
+    """The ingests that `captures` names."""
     return frozenset(row[INGEST_ID] for row in captures_rows(lake, [INGEST_ID]))
 
 
 def visible_names(lake: Lake) -> frozenset[str]:
-    """What rows that show have as their `ingest_id`: ingests, and of those that no other goes on from what is pending
-    too."""
+    """Values of `ingest_id` in visible rows: ingests, and the pending name of those that no other ingest resumes."""
     return _names(lake, find_table(lake, CAPTURES))
 
 
 def superseded_names(lake: Lake) -> frozenset[str]:
-    """The same of pending rows that another ingest has written whole."""
+    """The names of pending rows that another ingest has written whole."""
     rows = captures_rows(lake, [FOLLOWS])
     return frozenset(pending(name) for row in rows for name in row[FOLLOWS] or ())
 
@@ -57,15 +56,15 @@ def _names(lake: Lake, captures: DeltaTable | None) -> frozenset[str]:
 
 
 def open_as_of_now(lake: Lake, names: Iterable[str]) -> tuple[dict[str, DeltaTable], frozenset[str]]:
-    """Those tables that are there, and the names of their visible rows, as of one moment. Where an ingest lands in
-    between it is looked at again: what it supersedes leaves the tables then."""
+    """Those of the tables that exist, and the names of their visible rows, as of one moment. If an ingest lands in
+    between, it starts over, because rows that the ingest supersedes then leave the tables."""
     needed = list(names)
     with ThreadPoolExecutor(_OPENED_AT_ONCE) as pool:
         for _ in range(_LOOKS):
             turn = _turn(find_table(lake, CAPTURES))
             opened = zip(needed, pool.map(lambda name: find_table(lake, name), needed), strict=True)
             tables = {name: table for name, table in opened if table is not None}
-            # After the tables: what compaction has merged by then, `captures` names.
+            # After the tables: `captures` names whatever compaction has merged by then.
             captures = find_table(lake, CAPTURES)
             if _turn(captures) == turn:
                 break
@@ -77,7 +76,7 @@ def _turn(captures: DeltaTable | None) -> int:
 
 
 def captures_rows(lake: Lake, columns: list[str]) -> list[dict[str, Any]]:
-    """Of every recording that is in the lake. A row without the name of its ingest is nobody's: it is refused."""
+    """Rows of all recordings in the lake. A row without the name of its ingest belongs to none: it is refused."""
     return _captures_rows(lake, find_table(lake, CAPTURES), columns)
 
 
@@ -94,12 +93,12 @@ def _captures_rows(lake: Lake, table: DeltaTable | None, columns: list[str]) -> 
         ).to_table()
     rows: list[dict[str, Any]] = within_calendar(content).to_pylist()
     if INGEST_ID in columns and not all(row[INGEST_ID] for row in rows):
-        raise InputError(f"{place.uri}: a row without {INGEST_ID}; kafkascope writes no such row")
+        raise InputError(f"{place.uri}: a row without {INGEST_ID}; kafkascope doesn't write such rows")
     return rows
 
 
 def within_calendar(rows: pa.Table) -> pa.Table:
-    """A time that no calendar has is null: nobody could write it."""
+    """Impossible times become null: they couldn't be written."""
     for index, field in enumerate(rows.schema):
         if pa.types.is_timestamp(field.type):
             raw = rows.column(index).cast(pa.int64())
@@ -109,11 +108,11 @@ def within_calendar(rows: pa.Table) -> pa.Table:
 
 
 def pending_rows(lake: Lake, name: str, ingests: AbstractSet[str], columns: list[str] | None = None) -> pa.Table:
-    """What these ingests left pending in a table, whether it shows or not; without the date."""
+    """The pending rows of these ingests in a table, visible or not; without the date."""
     delta = find_table(lake, name)
     table = known_table(name) if delta is None else table_as_stored(name, delta)
     names = {pending(name) for name in ingests}
-    # Compaction leaves such files alone, other tools do not.
+    # Compaction leaves such files alone, other tools don't.
     files = [] if delta is None else [file for file in active_files(delta) if file.foreign or file.ingest in names]
     with filesystem_errors(lake.table(name).uri):
         return rows_of(lake, name, table.file_schema, files).to_table(columns=columns, filter=is_of(names))
@@ -135,18 +134,18 @@ def is_of(names: AbstractSet[str]) -> pc.Expression:
 
 
 def is_visible(name: str, file: ActiveFile, names: AbstractSet[str]) -> bool:
-    """Whether a file may have visible rows; of one that `must_filter` names they are chosen by their `ingest_id`."""
+    """If a file may have visible rows; if `must_filter` returns true, they are selected by their `ingest_id`."""
     return name == CAPTURES or file.ingest is None or file.ingest in names
 
 
 def must_filter(table: LakeTable, file: ActiveFile, *, now: bool = True) -> bool:
-    """Whether a file may have rows that do not show. What compaction has merged shows `now`, but not to one who has
-    chosen what to see earlier."""
+    """If a file may have hidden rows. Rows that compaction has merged are visible `now`, but not to a reader that chose
+    its names earlier."""
     return table.name != CAPTURES and INGEST_ID in table.schema.names and (file.foreign or (file.compacted and not now))
 
 
 def visible_rows(lake: Lake, table: LakeTable, files: Iterable[ActiveFile], names: AbstractSet[str]) -> int:
-    """How many rows of these files show. Those of other tools are opened, no others."""
+    """How many rows of these files are visible. Only files of other tools are opened."""
     shown = [file for file in files if is_visible(table.name, file, names)]
     mixed = [file for file in shown if must_filter(table, file)]
     count = sum(file.rows for file in shown) - sum(file.rows for file in mixed)
@@ -157,13 +156,13 @@ def visible_rows(lake: Lake, table: LakeTable, files: Iterable[ActiveFile], name
 
 
 def visible_files(lake: Lake, name: str) -> list[str]:
-    """Paths within the table's folder. Rows of those that another tool wrote have to be chosen by their `ingest_id`."""
+    """Paths relative to the table's folder. Rows in files of other tools have to be selected by their `ingest_id`."""
     tables, names = open_as_of_now(lake, [name])
     return [file.path for table in tables.values() for file in active_files(table) if is_visible(name, file, names)]
 
 
 def dataset(lake: Lake, name: str, ingests: AbstractSet[str] | None = None) -> ds.Dataset:
-    """The visible rows as an Arrow dataset, for DuckDB, Polars and pyarrow; empty where the table is not there yet. A
+    """The visible rows as an Arrow dataset, for DuckDB, Polars and pyarrow; empty if the table doesn't exist yet. A
     filter on the date or the time opens only the files that can have such rows. `ingests` are `visible_names` of an
     earlier moment."""
     if ingests is None:
@@ -200,13 +199,13 @@ def holds(table: LakeTable, file: ActiveFile) -> pc.Expression:
 
 
 def table_in(lake: Lake, name: str) -> LakeTable:
-    """The table as it is stored in the lake, which may be wider than this kafkascope knows it, or unknown to it."""
+    """The table as the lake has it, which may be wider than in this kafkascope, or unknown to it."""
     delta = find_table(lake, name)
     return known_table(name) if delta is None else table_as_stored(name, delta)
 
 
 def known_names() -> list[str]:
-    """Of all tables that a lake can have."""
+    """Names of all tables that a lake can have."""
     from kafkascope.lake.marts import MARTS
     from kafkascope.lake.write.catalog_tables import CATALOG
 

@@ -1,1 +1,1 @@
-"""Keeps a lake tidy: retention, compaction, upgrades, and the repairs that a later ingest brings."""
+"""Maintains a lake: retention, compaction, upgrades, and the corrections that a later ingest makes."""

@@ -1,5 +1,5 @@
-"""Merges the small files of each day into larger ones; the rows stay the same for everyone who reads or ingests
-meanwhile."""
+"""Merges the small files of each day into larger ones; everyone who reads or ingests meanwhile keeps seeing the same
+rows."""
 
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -20,11 +20,11 @@ from kafkascope.lake.upkeep.superseded import without
 from kafkascope.lake.write.commit import find_table, maintain
 from kafkascope.lake.write.files import NO_DATE, Files, discard
 
-# As large as Spark reads in one task (spark.sql.files.maxPartitionBytes).
+# What Spark reads in one task (spark.sql.files.maxPartitionBytes).
 TARGET_BYTES = 128 << 20
-# A file of half that is left as it is: merging it again would gain little.
+# Files of half that size are left alone: merging them again would gain little.
 _SMALL_BYTES = TARGET_BYTES // 2
-# Up to these a day has without harm.
+# A day may have this many files without harm.
 MOST_SMALL = 8
 _LOOKS = 8
 
@@ -46,8 +46,8 @@ def compact(
     most_small: int = MOST_SMALL,
     target_bytes: int = TARGET_BYTES,
 ) -> list[Merged]:
-    """Only files of ingests that all can see are touched, once what they supersede is out. Where another changes the
-    same files, this one gives way."""
+    """Merges only files of visible ingests, once the rows that they supersede are out. If another process changes the
+    same files, this one backs off."""
     merged: list[Merged] = []
     selected = list(lake.tables() if names is None else names)
     superseded = superseded_names(lake)
@@ -56,7 +56,7 @@ def compact(
         files = without(lake, name, superseded)
         return files if len(files) > most_small else []
 
-    # Most have nothing to merge: to open them waits for the store.
+    # Most tables have nothing to merge, and opening them waits for the store.
     with ThreadPoolExecutor(_LOOKS) as pool:
         several = [(name, files) for name, files in zip(selected, pool.map(small_of, selected), strict=True) if files]
     seen = visible_names(lake) if several else frozenset()
@@ -72,11 +72,11 @@ def compact(
 def _portions(
     name: str, files: list[ActiveFile], seen: frozenset[str], most_small: int, target_bytes: int
 ) -> Iterator[list[ActiveFile]]:
-    """What becomes one file each."""
+    """Groups of files, each to be merged into one."""
     days: dict[date | None, list[ActiveFile]] = {}
     for file in files:
-        # A mart's files are its writer's, as are those of other tools; rows without a date expire with their ingest,
-        # and pending ones go when another ingest goes on from them, so they stay apart.
+        # The files of a mart belong to its writer, those of other tools to them. Rows without a date expire with their
+        # ingest, and pending rows go when another ingest resumes theirs, so they stay separate.
         whole = file.ingest is not None and not file.ingest.endswith(PENDING)
         ours = file.compacted or (whole and is_visible(name, file, seen))
         if ours and file.size < target_bytes // 2 and file.date != NO_DATE:
@@ -110,7 +110,7 @@ def _merge(lake: Lake, table: LakeTable, files: list[ActiveFile]) -> Merged | No
     if sum(file.rows for file in made) != count or len(made) != 1:
         discard(lake, made)
         raise InputError(
-            f"{lake.table(table.name).uri}: {len(files)} files do not hold the {count} rows that its log tells"
+            f"{lake.table(table.name).uri}: {len(files)} files don't have the {count} rows that its log reports"
         )
     if not maintain(delta, files, made, data_change=False):
         discard(lake, made)
@@ -127,6 +127,6 @@ def _rows(lake: Lake, table: LakeTable, files: list[ActiveFile]) -> Iterator[pa.
             format=ds.ParquetFileFormat(),
             filesystem=place.filesystem,
         )
-        # One file after the other, little of it ahead: a portion is large when it is unpacked.
+        # One file after another, with little read-ahead: a portion is large when decompressed.
         for batch in rows.to_batches(batch_readahead=2, fragment_readahead=1):
             yield pa.Table.from_batches([batch], table.file_schema)

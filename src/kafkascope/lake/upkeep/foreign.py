@@ -1,4 +1,4 @@
-"""Divides files that another tool wrote, an OPTIMIZE for example, where the rows of some ingests have to go and others
+"""Splits files that another tool wrote, an OPTIMIZE for example, if the rows of some ingests have to go and others
 stay."""
 
 from collections.abc import Iterator
@@ -16,13 +16,13 @@ from kafkascope.lake.tables import INGEST_ID, LakeTable
 from kafkascope.lake.write.commit import find_table, maintain
 from kafkascope.lake.write.files import NO_DATE, Files, discard
 
-# A file never changes, and an ingest that follows a folder looks at the same ones again and again.
+# A file never changes, and an ingest that follows a folder looks at the same ones again.
 _MOST_KNOWN = 100_000
 _known: dict[tuple[str, str, str], dict[str, int]] = {}
 
 
 def rows_by_name(lake: Lake, table: LakeTable, file: ActiveFile) -> dict[str, int]:
-    """What the rows of a file have as their `ingest_id`, and how many of each. Of the file only that column is read."""
+    """Counts the rows of a file by `ingest_id`. Only that column is read."""
     if INGEST_ID not in table.schema.names:
         return {}
     key = (lake.id, table.name, file.path)
@@ -39,9 +39,9 @@ def rows_by_name(lake: Lake, table: LakeTable, file: ActiveFile) -> dict[str, in
 
 
 def divide(lake: Lake, table: LakeTable, file: ActiveFile) -> bool:
-    """The same rows in files of our own: what is pending or half done under the name of its ingest, the others merged;
-    rows without a date by ingest, since they expire with it. False where another changed the file in the meantime, or
-    has put rows into it that no ingest wrote."""
+    """Writes the same rows to files of our own: pending and half-done ones under the name of their ingest, the others
+    merged; rows without a date by ingest, since they expire with it. Returns False if another process changed the file
+    meanwhile, or the file has rows of no ingest."""
     delta = find_table(lake, table.name)
     if delta is None:
         return False

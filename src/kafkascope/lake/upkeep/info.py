@@ -1,4 +1,4 @@
-"""Collects an account of a lake: tables with rows, files, bytes and times, and ingests by their state."""
+"""Summarizes a lake: tables with rows, files, bytes and times, and ingests by their state."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -12,13 +12,13 @@ from kafkascope.lake.tables import LakeTable
 from kafkascope.lake.upkeep.retention import HalfDone, half_done
 from kafkascope.lake.write.heartbeat import Running, running_now
 
-# Opening a table waits for its log most of the time.
+# Opening a table spends most of its time waiting for its log.
 _OPENED_AT_ONCE = 8
 
 
 @dataclass(frozen=True, slots=True)
 class TableInfo:
-    """Of the visible rows. `hidden_files` are committed by ingests that are not visible, or not yet."""
+    """Counts visible rows. `hidden_files` were committed by ingests that aren't visible, or not yet."""
 
     name: str
     rows: int

@@ -31,15 +31,15 @@ from kafkascope.lake.write.commit import ATTEMPTS, MAINTENANCE, commit, find_tab
 from kafkascope.lake.write.files import NO_DATE, NewFile
 from kafkascope.lake.write.heartbeat import INGESTS, SILENCE, alive_names, end, running_ingests
 
-# Who began to read before a file was taken out may still be at it.
+# A reader that opened a file before it was removed may still be reading it.
 SAFE_AGE = timedelta(hours=24)
-# Compaction and marts give no sign of life: what they write may be committed yet.
+# Compaction and marts have no heartbeat: their files may still be committed.
 UNSIGNED_AGE = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
 class RemovedRows:
-    """Rows that left a table; their files stay until `vacuum` deletes them."""
+    """Rows that were removed from a table; their files stay until `vacuum` deletes them."""
 
     table: str
     rows: int
@@ -49,7 +49,7 @@ class RemovedRows:
 
 @dataclass(frozen=True, slots=True)
 class Vacuumed:
-    """`deleted` files are gone from the disk; `waiting` ones are not old enough yet."""
+    """`deleted` files are gone from the disk; `waiting` ones aren't old enough yet."""
 
     ingests: tuple[str, ...]
     taken_out: tuple[RemovedRows, ...]
@@ -61,7 +61,7 @@ class Vacuumed:
 
 @dataclass(frozen=True, slots=True)
 class HalfDone:
-    """An ingest that committed to some tables, is not in `captures`, and does not run."""
+    """An ingest that committed to some tables, isn't in `captures`, and isn't running."""
 
     ingest_id: str
     tables: tuple[str, ...]
@@ -71,20 +71,20 @@ class HalfDone:
 
 
 def half_done(lake: Lake, tables: Mapping[str, list[ActiveFile]] | None = None) -> list[HalfDone]:
-    """`tables` are files by table, where they are known."""
+    """`tables` are files by table, if known."""
     files_by_ingest: dict[str, dict[str, list[ActiveFile]]] = {}
     for name, files in (_all_files(lake) if tables is None else tables).items():
         for file in files if name != CAPTURES else ():
             for ingest, part in _by_name(lake, name, file):
                 files_by_ingest.setdefault(ingest, {}).setdefault(name, []).append(part)
-    # In this order: one that began since has no files here, one that ended since is in `captures`.
+    # Keep this order: an ingest that began since has no files here, one that ended since is in `captures`.
     alive = alive_names(lake)
     gone = files_by_ingest.keys() - alive - visible_names(lake) - superseded_names(lake)
     return [_half_done(ingest, files_by_ingest[ingest]) for ingest in sorted(gone)]
 
 
 def _by_name(lake: Lake, name: str, file: ActiveFile) -> list[tuple[str, ActiveFile]]:
-    """Whose rows a file has, with their share of it. Of what compaction has merged nothing is half done."""
+    """The ingests whose rows a file has, with their share of it. Nothing that compaction has merged is half done."""
     if not file.foreign:
         return [] if file.ingest is None else [(file.ingest, file)]
     counts = rows_by_name(lake, table_in(lake, name), file)
@@ -105,7 +105,8 @@ def _half_done(ingest: str, tables: dict[str, list[ActiveFile]]) -> HalfDone:
 
 
 def vacuum(lake: Lake, *, dry_run: bool = False, age: timedelta = SAFE_AGE) -> Vacuumed:
-    """`dry_run` counts what would go. Files of an ingest that runs are spared, and all that are younger than `age`."""
+    """`dry_run` counts what would be deleted. Files of a running ingest are kept, and all that are younger than
+    `age`."""
     taken: dict[str, RemovedRows] = {}
     ingests = []
     superseded = superseded_names(lake)
@@ -135,8 +136,8 @@ def vacuum(lake: Lake, *, dry_run: bool = False, age: timedelta = SAFE_AGE) -> V
 
 
 def _divide(lake: Lake, chosen: Callable[[AbstractSet[str]], bool], dry_run: bool, day: date | None = None) -> None:
-    """Files of other tools become our own where the `ingest_id`s of their rows are as `chosen`: what follows goes by
-    names of files."""
+    """Rewrites files of other tools as our own if `chosen` accepts the `ingest_id`s of their rows: the next steps work
+    with names of files."""
     for name in () if dry_run else lake.tables():
         delta = find_table(lake, name)
         for file in active_files(delta) if delta is not None and name != CAPTURES else ():
@@ -148,15 +149,15 @@ def _divide(lake: Lake, chosen: Callable[[AbstractSet[str]], bool], dry_run: boo
 
 
 def expire(lake: Lake, before: date, *, dry_run: bool = False) -> list[RemovedRows]:
-    """Whole days before that day leave every table that has dates; marts follow when they are built the next time.
-    `captures` keeps its rows: they say what was there, and keep the same recording from being ingested again. Rows
-    without a date go with their ingest, once all of its recordings end before that day."""
+    """Removes whole days before `before` from every table that has dates; marts follow at their next build. `captures`
+    keeps its rows: they record what was ingested, and keep the same recording from being ingested again. Rows without a
+    date go with their ingest, once all of its recordings end before that day."""
     seen, over, landed = visible_names(lake), _over(lake, before), visible_ingests(lake)
     _divide(lake, lambda names: bool(names & over), dry_run, NO_DATE)
     _divide(lake, lambda names: not names <= landed, dry_run)
 
     def old(file: ActiveFile) -> bool:
-        # An ingest that is under way keeps its files: it would land with a part of them.
+        # A running ingest keeps its files: otherwise it would land with only a part of them.
         if file.ingest is not None and file.ingest not in seen:
             return False
         if file.date == NO_DATE:
@@ -190,18 +191,18 @@ def _remove_rows(
         out = [(ingest, version + 1)] if ingest is not None and version is not None and is_in(version) else []
         if maintain(table, files, data_change=True, transactions=out):
             return removed
-    raise InputError(f"{lake.table(name).uri}: others change this table all the time; try again later")
+    raise InputError(f"{lake.table(name).uri}: other processes keep changing this table; try again later")
 
 
 def _remove_half_done(lake: Lake, ingest: HalfDone, *, dry_run: bool) -> list[RemovedRows] | None:
-    """None where the ingest came to its end after all."""
+    """Returns None if the ingest finished after all."""
 
     def of_ingest(file: ActiveFile) -> bool:
         return file.ingest == ingest.ingest_id
 
     if dry_run:
         return [_remove_rows(lake, name, of_ingest, dry_run) for name in ingest.tables]
-    # `captures` hears it first: the driver, should it wake, can no longer land.
+    # Update `captures` first: if the driver wakes up, it can't land any more.
     if not _tell(lake, ingest.ingest_id):
         return None
     taken = []
@@ -212,7 +213,7 @@ def _remove_half_done(lake: Lake, ingest: HalfDone, *, dry_run: bool) -> list[Re
         if ingest.ingest_id in alive_names(lake):
             break
         taken.append(_remove_rows(lake, name, of_ingest, dry_run, ingest.ingest_id))
-    # And again: the same ingest, begun again, may have counted on what was removed just after.
+    # Check again: a second run of the same ingest may have relied on what was removed just after it began.
     if not _tell(lake, ingest.ingest_id):
         for out in taken:
             _put_back(lake, out.table, kept[out.table], ingest.ingest_id)
@@ -221,7 +222,7 @@ def _remove_half_done(lake: Lake, ingest: HalfDone, *, dry_run: bool) -> list[Re
 
 
 def _tell(lake: Lake, ingest: str) -> bool:
-    """Makes the ingest's transaction in `captures` even and higher. False where the ingest is visible."""
+    """Makes the ingest's transaction in `captures` even and higher. Returns False if the ingest is visible."""
     for _ in range(ATTEMPTS):
         captures = find_table(lake, CAPTURES)
         if captures is None:
@@ -232,7 +233,7 @@ def _tell(lake: Lake, ingest: str) -> bool:
         version = transaction_version(captures, ingest) or 0
         if maintain(captures, (), data_change=False, transactions=[(ingest, version + 2 - version % 2)]):
             return True
-    raise InputError(f"{lake.table(CAPTURES).uri}: others change this table all the time; try again later")
+    raise InputError(f"{lake.table(CAPTURES).uri}: other processes keep changing this table; try again later")
 
 
 def _put_back(lake: Lake, name: str, files: list[ActiveFile], ingest: str) -> None:
@@ -251,12 +252,12 @@ def _put_back(lake: Lake, name: str, files: list[ActiveFile], ingest: str) -> No
         if maintain(table, (), again, data_change=True, transactions=[(ingest, version + 1)]):
             return
     raise InputError(
-        f"{lake.table(name).uri}: ingest {ingest} lost its rows here to a vacuum; ingest it into a new lake"
+        f"{lake.table(name).uri}: ingest {ingest} lost its rows here to a vacuum; ingest the recordings into a new lake"
     )
 
 
 def _delete_signs(lake: Lake) -> None:
-    """Deletes the heartbeats of ingests that died or never were, and the progress files of their tasks."""
+    """Deletes the heartbeats of ingests that died or never began, and the progress files of their tasks."""
     now = datetime.now(UTC)
     for run in running_ingests(lake):
         if not run.alive(now):
@@ -269,15 +270,15 @@ def _delete_signs(lake: Lake) -> None:
 
 
 def _folders(lake: Lake) -> list[str]:
-    """Tables, and folders of tables whose first commit never came."""
+    """Tables, and folders of tables whose first commit never happened."""
     names = (info.base_name for info in lake.place.inside() if info.type == fs.FileType.Directory)
     return sorted(name for name in names if name[0] not in "._")
 
 
 def _unnamed(lake: Lake, name: str, age: timedelta) -> list[tuple[Place, int, bool]]:
-    """Files that the table's newest version does not have: place, size, whether they may go."""
+    """Files that the table's newest version doesn't have: place, size, whether they may be deleted."""
     place = lake.table(name)
-    # In this order: a file whose ingest ends in between is named by the log.
+    # Keep this order: the log names a file whose ingest ends in between.
     infos = [info for info in place.inside(deep=True) if info.type == fs.FileType.File]
     alive = alive_names(lake)
     table = find_table(lake, name)
@@ -298,7 +299,7 @@ def _unnamed(lake: Lake, name: str, age: timedelta) -> list[tuple[Place, int, bo
 
 
 def _removed(table: DeltaTable, age: timedelta) -> set[str]:
-    """Files that were taken out that long ago, in whole hours."""
+    """Files that were removed from the table that long ago, in whole hours."""
     hours = -int(-age.total_seconds() // 3600)
     with readable(table.table_uri):
         return set(table.vacuum(retention_hours=hours, dry_run=True, enforce_retention_duration=False))

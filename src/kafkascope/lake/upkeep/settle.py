@@ -1,5 +1,5 @@
-"""Corrects what `captures` reports of a file's end once a later ingest has landed: what was unfinished there is counted
-by that ingest, which has the rest of it or knows that it is lost."""
+"""Corrects what `captures` reports about a file's end once a later ingest has landed: what was unfinished there is
+counted by that ingest, which has the rest of it or knows that it is lost."""
 
 from collections.abc import Iterable
 from functools import reduce
@@ -16,19 +16,19 @@ from kafkascope.lake.read.visible_rows import CAPTURES, rows_of, table_as_stored
 from kafkascope.lake.tables import INGEST_ID
 from kafkascope.lake.write.files import Files, NewFile
 
-# Counts, and how much of each only as long as no ingest goes on from there.
+# Columns of counts, and the part of each that holds only until another ingest resumes this one.
 PENDING_COLUMNS = {
     "frames": "pending_frames",
     "lost_bytes": "pending_bytes",
     "lost_places": "pending_places",
-    # Of packets that came after one that is missing, and may still come.
+    # For packets that come after a missing one, which may still arrive.
     "tls_bytes": "pending_tls_bytes",
     "tcp_bytes": "pending_tcp_bytes",
 }
 
 
 def settled(lake: Lake, captures: DeltaTable, ingests: Iterable[str]) -> tuple[list[ActiveFile], list[NewFile]]:
-    """Files of `captures` that have rows of these ingests with something pending, and what takes their place."""
+    """Files of `captures` that have rows of these ingests with pending counts, and their replacements."""
     names = frozenset(ingests)
     table = table_as_stored(CAPTURES, captures)
     removed: list[ActiveFile] = []

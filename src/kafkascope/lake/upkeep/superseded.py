@@ -1,8 +1,8 @@
-"""Takes pending rows out of the tables once an ingest that goes on from theirs has landed, with the same requests
-written whole. From then on every reader of Delta sees what ours see.
+"""Removes pending rows from the tables once an ingest that resumes theirs has landed, with the same requests written
+whole. From then on every reader of Delta sees what our readers see.
 
-An ingest that dies before it comes to this has landed all the same: our readers hide such rows by their `ingest_id`,
-and the next ingest or `vacuum` takes them out."""
+An ingest that dies before this step has landed all the same: our readers hide such rows by their `ingest_id`, and the
+next ingest or `vacuum` removes them."""
 
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -13,12 +13,12 @@ from kafkascope.lake.read.visible_rows import CAPTURES, superseded_names, table_
 from kafkascope.lake.upkeep.foreign import divide, rows_by_name
 from kafkascope.lake.write.commit import ATTEMPTS, find_table, maintain
 
-# A commit waits for its store most of the time.
+# A commit spends most of its time waiting for the store.
 _AT_ONCE = 8
 
 
 def remove_superseded(lake: Lake, tables: Iterable[str] | None = None) -> None:
-    """Out of these tables, or all."""
+    """Removes them from these tables, or from all."""
     names = superseded_names(lake)
     if names:
         with ThreadPoolExecutor(_AT_ONCE) as pool:
@@ -26,8 +26,8 @@ def remove_superseded(lake: Lake, tables: Iterable[str] | None = None) -> None:
 
 
 def without(lake: Lake, name: str, names: frozenset[str]) -> list[ActiveFile]:
-    """The table's files once rows with these `ingest_id`s are out. Where others change it all the time, some stay until
-    the next time."""
+    """The table's files once rows with these `ingest_id`s are removed. If other processes keep changing it, some stay
+    until the next time."""
     files: list[ActiveFile] = []
     for _ in range(ATTEMPTS):
         table = find_table(lake, name)

@@ -1,5 +1,5 @@
-"""Brings a lake of an earlier format up to date: tables whose columns were renamed are rewritten, each in one commit.
-After an interruption it continues the next time."""
+"""Upgrades a lake of an earlier format: tables whose columns were renamed are rewritten, each in one commit. After an
+interruption it continues the next time."""
 
 import os
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ from kafkascope.lake.write.heartbeat import running_now
 
 
 def lake_to_write(uri: str | os.PathLike[str]) -> Lake:
-    """The lake at a place, created if that is empty or missing, and brought up to date."""
+    """The lake at a place, created if that is empty or missing, and upgraded."""
     return upgraded(ensure_lake(uri))
 
 
@@ -80,7 +80,7 @@ def _rename(lake: Lake, name: str, names: dict[str, str]) -> None:
 
 
 def _written(lake: Lake, delta: DeltaTable, former: LakeTable, renamed: LakeTable) -> list[NewFile]:
-    """All rows under the new names. A file of one ingest keeps it in its name."""
+    """All rows under the new names. A file of one ingest keeps the ingest in its name."""
     writers: dict[str, Files] = {}
     mart = f"mart-{uuid4().hex}"
     try:
@@ -104,6 +104,6 @@ def _written(lake: Lake, delta: DeltaTable, former: LakeTable, renamed: LakeTabl
 
 
 def _by_ingest(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
-    """Rows of no ingest show nowhere, and are left out."""
+    """Rows of no ingest are never visible, so they are left out."""
     for ingest in pc.unique(rows.column(INGEST_ID).drop_null()).to_pylist():
         yield f"{INGEST_PREFIX}{ingest}", rows.filter(pc.equal(rows.column(INGEST_ID), ingest))

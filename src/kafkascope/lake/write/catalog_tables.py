@@ -1,5 +1,5 @@
-"""Writes the catalog as three tables to join with: messages, their fields, error codes. They are written once, and
-again only when the catalog has changed."""
+"""Writes the catalog as three tables to join with: messages, their fields, error codes. It writes them once, and again
+only when the catalog has changed."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -81,7 +81,7 @@ _PREFIX = "catalog-"
 
 
 def write_catalog(lake: Lake) -> bool:
-    """False where this catalog is there already."""
+    """Returns False if the lake has this catalog already."""
     prefix = f"{_PREFIX}{catalog_digest()}"
     if all(_has(lake, name, prefix) for name in CATALOG):
         return False
@@ -102,7 +102,7 @@ def _has(lake: Lake, name: str, prefix: str) -> bool:
 
 @cache
 def catalog_digest() -> str:
-    """A digest of the catalog and of the columns that hold it."""
+    """A digest of the catalog and of the columns that it's written to."""
     digest = blake2b(repr([str(table.schema) for table in CATALOG.values()]).encode(), digest_size=8)
     for path in sorted(Path(DATA_FOLDER).rglob("*.txt")):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())

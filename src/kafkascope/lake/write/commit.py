@@ -17,23 +17,23 @@ from kafkascope.lake.place import readable, reason
 from kafkascope.lake.tables import DATE, LakeTable
 from kafkascope.lake.write.files import NewFile, discard
 
-# Others may commit to the same table at the same time.
+# Other processes may commit to the same table at the same time.
 RETRIES = 50
-# A wider schema or a removal in between makes a commit look again.
+# A commit retries if a schema was widened or files were removed in between.
 ATTEMPTS = 10
-# Compaction and retention carry this transaction: of two that began with the same files only one lands. Delta itself
-# lets both remove a file, and its rows would be there twice.
+# Compaction and retention share this transaction: of two that began with the same files only one lands. Delta itself
+# lets both remove a file, which would duplicate its rows.
 MAINTENANCE = "kafkascope-maintenance"
-# Ingests carry this one in `captures`: of two that began with the same lake one lands, and the other looks again. Both
-# may have the same recording, or go on from the same unfinished ends.
+# Ingests share this one in `captures`: of two that began with the same lake one lands, and the other starts over. Both
+# may have the same recording, or resume the same unfinished ends.
 LANDING = "kafkascope-landing"
 
-# A table to files that leave it and those that take their place.
+# A table to files that leave it and files that replace them.
 Change = Callable[[DeltaTable], tuple[list[ActiveFile], list[NewFile]]]
 
 
 class Overtaken(Exception):
-    """Another ingest was first."""
+    """Another ingest committed first."""
 
 
 def open_table(lake: Lake, name: str) -> DeltaTable:
@@ -48,7 +48,7 @@ def open_table(lake: Lake, name: str) -> DeltaTable:
 
 
 def find_table(lake: Lake, name: str) -> DeltaTable | None:
-    """None where it is not there yet, or another makes it just now."""
+    """Returns None if the table doesn't exist yet, or another process is creating it."""
     if not lake.has(name):
         return None
     try:
@@ -60,19 +60,19 @@ def find_table(lake: Lake, name: str) -> DeltaTable | None:
 
 
 def _kept(lake: Lake, name: str, kept: dict[tuple[str, str], tuple[object, Any]]) -> DeltaTable:
-    """A log is only ever added to: as long as it has the same files, the table is the same."""
+    """A log only grows: as long as it has the same files, the table is the same."""
     log = sorted((info.base_name, info.size, info.mtime_ns) for info in lake.table(name).child(DELTA_LOG).inside())
     known = kept.get((lake.id, name))
     if known is None or known[0] != log:
-        # Listed before it is opened: what comes in between makes it another the next time.
+        # List before opening: a file added in between makes a different table the next time.
         known = kept[lake.id, name] = (log, open_table(lake, name))
     table: DeltaTable = known[1]
     return table
 
 
 def open_or_create(lake: Lake, table: LakeTable) -> DeltaTable:
-    """Tables begin empty. Two that begin one at once would otherwise both put their files in: Delta's library takes the
-    second creation for another commit when it tries again, so it may not."""
+    """New tables are empty. If two processes create one at once, both would otherwise add their files: when it retries,
+    Delta's library takes the second creation for an ordinary commit, so retries are off."""
     try:
         return open_table(lake, table.name)
     except TableNotFoundError:
@@ -97,13 +97,13 @@ def open_or_create(lake: Lake, table: LakeTable) -> DeltaTable:
 
 
 def transaction_version(table: DeltaTable, name: str) -> int | None:
-    """None where the table has no such transaction."""
+    """Returns None if the table has no such transaction."""
     with readable(table.table_uri):
         return table.transaction_version(name)
 
 
 def is_in(version: int | None) -> bool:
-    """An ingest's transaction is odd while its files are in the table, even once `vacuum` has taken them out again."""
+    """An ingest's transaction is odd while its files are in the table, even once `vacuum` has removed them."""
     return version is not None and version % 2 == 1
 
 
@@ -116,9 +116,9 @@ def commit(
     turn: int | None = None,
     change: Change | None = None,
 ) -> bool:
-    """False where that transaction is in the table already. `expected` is the transaction's version that the ingest
-    began with (`Running.given_up`): where it is another now, the commit is refused. `turn` is that of `LANDING`.
-    `change` returns files that leave with the same commit, and those that take their place."""
+    """Returns False if that transaction is in the table already. `expected` is the transaction's version when the
+    ingest began (`Running.given_up`): if it has changed, the commit is refused. `turn` is that of `LANDING`. `change`
+    returns files that leave with the same commit, and files that replace them."""
     actions = [add_action(file) for file in files]
     uri = lake.table(table.name).uri
     for attempt in range(ATTEMPTS):
@@ -145,12 +145,12 @@ def _commit(
         return False
     if expected is not None and (version or 0) != expected:
         raise InputError(
-            f"{lake.uri}: ingest {transaction} was silent for so long that `lake vacuum` gave it up; run it again"
+            f"{lake.uri}: ingest {transaction} was silent for too long, so `lake vacuum` removed it; run it again"
         )
     if turn is not None and (transaction_version(delta, LANDING) or 0) != turn:
         raise Overtaken
     if _lacks(lake.table(table.name).uri, delta.schema(), schema):
-        # An append with a wider schema would drop the new columns without a word.
+        # An append with a wider schema would silently drop the new columns.
         delta.alter.add_columns(list(schema.fields))
     removed, added = change(delta) if change is not None else ([], [])
     try:
@@ -186,8 +186,8 @@ def maintain(
     data_change: bool,
     transactions: Iterable[tuple[str, int]] = (),
 ) -> bool:
-    """Takes files out and others in, in one commit. False where one of the files is gone, or another's maintenance came
-    between, or one of the transactions: then nothing is done, and the table has to be looked at again."""
+    """Removes files and adds others, in one commit. Returns False, without a change, if one of the files is gone, or if
+    other maintenance or one of the transactions came first; then look at the table again."""
     gone = list(removed)
     actions: list[AddAction | RemoveAction] = [*_removals(gone, data_change=data_change)]
     actions += [add_action(file, data_change=data_change) for file in added]
@@ -204,8 +204,8 @@ def maintain(
                     commit_properties=transaction_properties(*carried, retries=0),
                 )
             except CommitFailedError:
-                # Others commit too. Tried again by the library, a file that another tool has merged in the meantime
-                # would be removed a second time, and its rows stay.
+                # Other processes commit too. If the library retried, it would remove a file that another tool has
+                # merged meanwhile, and the rows of that file would stay.
                 table.update_incremental()
                 if any(transaction_version(table, name) != version for name, version in known.items()):
                     return False
@@ -219,24 +219,24 @@ def maintain(
 
 
 def transaction_properties(*transactions: tuple[str, int], retries: int = RETRIES) -> CommitProperties:
-    """With `retries` 0 the commit is of the version that the table was opened with, or none."""
+    """With `retries` 0 the commit applies to the version that the table was opened with, or fails."""
     committed = [Transaction(name, version) for name, version in transactions]
     return CommitProperties(app_transactions=committed, max_commit_retries=retries)
 
 
 def _lacks(uri: str, present: Schema, expected: Schema) -> bool:
-    """Whether the table has to be widened. A column that is there in another type cannot be."""
+    """If the table has to be widened. A column that has another type can't be."""
     known, needed = _types(present), _types(expected)
     for path, type_ in needed.items():
         if known.get(path, type_) != type_:
             raise InputError(
-                f"{uri}: column {path} is {known[path]} there, {type_} in this kafkascope; ingest into a new lake"
+                f"{uri}: column {path} is {known[path]} in the lake, {type_} in this kafkascope; ingest into a new lake"
             )
     return not known.keys() >= needed.keys()
 
 
 def _types(schema: Schema) -> dict[str, str]:
-    """Every column's path to its type, nested ones too."""
+    """Each column's path to its type, nested ones too."""
     types: dict[str, str] = {}
 
     def walk(node: Any, path: str) -> None:

@@ -22,20 +22,21 @@ from kafkascope.lake.place import Place, filesystem_errors
 from kafkascope.lake.tables import DATE, EXCHANGE_ID, INGEST_ID, LakeTable
 from kafkascope.lake.write.statistics import Statistics
 
-# Rows that a row group has at the least: enough to be worth its own statistics, few enough to skip by the hour.
+# Rows per row group, as a minimum: enough to be worth its own statistics, few enough to skip by the hour.
 GROUP_ROWS = 65_536
-# What waits for a row group to fill, over all tables of a writer: twice as much makes files smaller by a tenth, and a
-# task's memory grow with its input until it is reached.
+# Bytes that wait for a row group to fill, over all tables of a writer. Twice as much makes files a tenth smaller, but
+# until the limit is reached a task's memory grows with its input.
 MOST_WAITING_BYTES = 16 << 20
-# Files that a writer keeps open, a table and day each: a process has 1,024 of them on most systems.
+# Files that a writer keeps open, one per table and day: most systems allow a process 1,024.
 MOST_OPEN = 256
-# Row groups of a file, some hundred megabytes: their footer is in memory until it ends, a kilobyte a group and column.
+# Row groups per file, some hundred megabytes: the footer stays in memory until the file ends, a kilobyte per group and
+# column.
 _MOST_GROUPS = 128
 COMPRESSION = "zstd"
 COMPRESSION_LEVEL = 1
-# An hour's question needs no finer order.
+# Queries by the hour need no finer order.
 MOST_DISORDER_US = 60_000_000
-# Where rows without a time go, and those of a time that no calendar has.
+# The day of rows without a time, or with an impossible one.
 NO_DATE = date(1970, 1, 1)
 _DAY_US = 86_400_000_000
 _FIRST_DAY, _LAST_DAY = (date.min - NO_DATE).days, (date.max - NO_DATE).days
@@ -45,7 +46,7 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class NewFile:
-    """A file of a table, not committed yet. `path` is within the table's folder."""
+    """A file of a table, not committed yet. `path` is relative to the table's folder."""
 
     table: str
     path: str
@@ -79,8 +80,8 @@ class _Open:
 
 
 class Files:
-    """One task's files. `add` takes rows of any table; `close` gives the list, `abort` leaves nothing behind. With
-    `prefix` other than an ingest's the files belong to no ingest."""
+    """One task's files. `add` takes rows of any table; `close` returns the list, `abort` deletes them. With a
+    `prefix` other than an ingest's, the files belong to no ingest."""
 
     def __init__(self, lake: Lake, ingest_id: str, prefix: str | None = None) -> None:
         self._lake = lake
@@ -115,7 +116,7 @@ class Files:
         return self._done
 
     def abort(self) -> None:
-        """After a failure: as far as the filesystem still allows, no file stays."""
+        """Cleans up after a failure: no file stays, as far as the filesystem still allows."""
         self._waiting, self._size = {}, 0
         for file in self._open.values():
             with suppress(OSError, pa.ArrowException):
@@ -195,15 +196,15 @@ class Files:
 
 
 def discard(lake: Lake, files: list[NewFile]) -> None:
-    """Files that no commit will name. What cannot be deleted now is left to `vacuum`."""
+    """Deletes files that no commit will name. What can't be deleted now is left to `vacuum`."""
     for file in files:
         with suppress(KafkascopeError):
             file.place(lake).delete()
 
 
 def _repeating(schema: pa.Schema) -> list[str]:
-    """Columns worth a dictionary. Offsets, times and the ids of exchanges hardly repeat: looking for it is a tenth of
-    the writing, and makes larger files."""
+    """Columns worth a dictionary. Offsets, times and the ids of exchanges hardly repeat: trying takes a tenth of the
+    writing time, and makes larger files."""
     return [name for field in schema for name, kind in _leaves(field.name, field.type) if _may_repeat(name, kind)]
 
 
@@ -226,7 +227,7 @@ def _same(word: str, count: int) -> pa.Array:
 
 
 def _times(rows: pa.Table, table: LakeTable) -> tuple[Ints, npt.NDArray[np.bool_]]:
-    """When each row was, in microseconds, and whether that is known."""
+    """The time of each row, in microseconds, and whether it is known."""
     moments = rows.column(table.time).cast(pa.int64())
     if table.otherwise:
         moments = pc.coalesce(moments, rows.column(table.otherwise).cast(pa.int64()))
@@ -236,8 +237,8 @@ def _times(rows: pa.Table, table: LakeTable) -> tuple[Ints, npt.NDArray[np.bool_
 def _in_time(
     rows: pa.Table, times: Ints, has_time: npt.NDArray[np.bool_]
 ) -> tuple[pa.Table, Ints, npt.NDArray[np.bool_]]:
-    """Rows of one connection after the other are put in order. Those that a task met in the order of the recording
-    stay: moving nested rows costs as much as writing them, and a question about an hour skips row groups as well."""
+    """Sorts rows that come connection by connection. Rows that a task met in recorded order stay: moving nested rows
+    costs as much as writing them, and queries by the hour skip row groups as well."""
     known = times[has_time]
     if (np.maximum.accumulate(known) - known).max(initial=0) <= MOST_DISORDER_US:
         return rows, times, has_time

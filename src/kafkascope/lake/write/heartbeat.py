@@ -1,5 +1,5 @@
-"""Renews a small file while an ingest runs, so that `vacuum` leaves its files alone. The last commit lands only if
-nobody has taken the ingest for dead."""
+"""Renews a small file while an ingest runs, so that `vacuum` leaves its files alone. The last commit lands only if the
+ingest wasn't taken for dead meanwhile."""
 
 import getpass
 import json
@@ -20,14 +20,14 @@ from kafkascope.lake.write.commit import LANDING, Change, commit, find_table, tr
 from kafkascope.lake.write.files import NewFile
 
 INGESTS = "_ingests"
-# How often the driver should renew it, and when an ingest counts as dead: a pause of a virtual machine is no death.
+# How often the driver renews it, and when an ingest counts as dead: a paused virtual machine must not.
 BEAT_SECONDS = 30
 SILENCE = timedelta(minutes=10)
 
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """`token` distinguishes two runs of one ingest. `given_up` is how often `vacuum` had taken the ingest out when this
+    """`token` distinguishes two runs of one ingest. `given_up` is how often `vacuum` had removed the ingest when this
     run began, as the version of its transaction in `captures`."""
 
     ingest_id: str
@@ -47,28 +47,28 @@ class Running:
 
 
 def begin(lake: Lake, ingest_id: str) -> Running:
-    """To be called before the first look at the tables and the first file."""
+    """Call it before first reading the tables or writing a file."""
     if not ingest_id.isalnum():
-        raise AssertionError(f"{ingest_id!r} stands in names of files: letters and digits alone")
+        raise AssertionError(f"{ingest_id!r} is used in file names: only letters and digits are allowed")
     now = datetime.now(UTC)
     run = Running(ingest_id, uuid4().hex[:12], _user(), socket.gethostname(), os.getpid(), now, now)
     try:
         _write(lake, run)
-        # After the sign of life: what `vacuum` gives up from here on is seen at the last commit.
+        # After the first heartbeat: what `vacuum` removes from here on is noticed at the last commit.
         captures = find_table(lake, "captures")
         version = transaction_version(captures, ingest_id) if captures is not None else None
         return replace(run, given_up=version if version is not None and version % 2 == 0 else 0)
     except BaseException:
-        # Ctrl-C before the caller can take it away.
+        # Ctrl-C, before the caller can remove it.
         end(lake, run)
         raise
 
 
 def beat(lake: Lake, run: Running) -> Running:
-    """The sign renewed. An ingest that was taken for dead hears it here."""
+    """Renews the heartbeat. An ingest that was taken for dead learns of it here."""
     if not run.place(lake).exists():
         raise InputError(
-            f"{lake.uri}: ingest {run.ingest_id} was silent for so long that `lake vacuum` gave it up; run it again"
+            f"{lake.uri}: ingest {run.ingest_id} was silent for too long, so `lake vacuum` removed it; run it again"
         )
     renewed = replace(run, beat=datetime.now(UTC))
     _write(lake, renewed)
@@ -78,13 +78,13 @@ def beat(lake: Lake, run: Running) -> Running:
 def seal(
     lake: Lake, run: Running, files: Iterable[NewFile], turn: int | None = None, change: Change | None = None
 ) -> bool:
-    """The commit of `captures`, which makes the ingest visible. False where it was already. Where `turn` is
-    another by now, `Overtaken` is raised. `change` is of the same commit."""
+    """Commits `captures`, which makes the ingest visible. Returns False if it was visible already. Raises `Overtaken`
+    if `turn` has changed. `change` is part of the same commit."""
     return commit(lake, table_named("captures"), files, run.ingest_id, expected=run.given_up, turn=turn, change=change)
 
 
 def turn_of(lake: Lake) -> int:
-    """How many ingests have landed; to be asked before a look at what they left."""
+    """How many ingests have landed; call it before reading what they left."""
     captures = find_table(lake, "captures")
     return (transaction_version(captures, LANDING) or 0) if captures is not None else 0
 
@@ -94,7 +94,7 @@ def end(lake: Lake, run: Running) -> None:
 
 
 def running_ingests(lake: Lake) -> list[Running]:
-    """All signs there are, those of the dead too; ask `alive`."""
+    """All heartbeats, including those of dead ingests; check `alive`."""
     runs = []
     for info in inside(lake.place, INGESTS).inside():
         if not info.base_name.endswith(".json"):
@@ -102,7 +102,7 @@ def running_ingests(lake: Lake) -> list[Running]:
         try:
             runs.append(_read(inside(lake.place, f"{INGESTS}/{info.base_name}")))
         except InputError:
-            # It ended between the two looks, or is none: `vacuum` deletes those once they are old.
+            # It ended between the two reads, or isn't a heartbeat: `vacuum` deletes those once they are old.
             continue
     return sorted(runs, key=lambda run: (run.started, run.ingest_id))
 
@@ -117,7 +117,7 @@ def alive_ingests(lake: Lake) -> frozenset[str]:
 
 
 def alive_names(lake: Lake) -> frozenset[str]:
-    """Names that files of running ingests have, of what is pending too."""
+    """Names in files of running ingests, including those of pending rows."""
     alive = alive_ingests(lake)
     return alive | frozenset(pending(name) for name in alive)
 
@@ -136,7 +136,7 @@ def _write(lake: Lake, run: Running) -> None:
 
 
 def _read(place: Place) -> Running:
-    """Its file has the name that it says: `end` deletes by it."""
+    """Checks that the file is named after its content: `end` deletes by name."""
     value = place.read_json()
     try:
         run = Running(
@@ -151,7 +151,7 @@ def _read(place: Place) -> Running:
         if place.path.rpartition("/")[2] != f"{run.ingest_id}-{run.token}.json":
             raise ValueError
     except (ValueError, KeyError, TypeError, OverflowError):
-        raise InputError(f"{place.uri}: this is no sign of life of an ingest") from None
+        raise InputError(f"{place.uri}: this isn't the heartbeat of an ingest") from None
     return run
 
 

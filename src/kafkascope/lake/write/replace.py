@@ -22,7 +22,7 @@ from kafkascope.lake.write.files import NewFile
 
 
 def replace(lake: Lake, table: LakeTable, files: Iterable[NewFile]) -> None:
-    """Readers see what was before, or what is after. Of two at once the later one stays, whole."""
+    """Readers see the table before or after. Of two replacements at once, the later one stays, whole."""
     actions: list[AddAction | RemoveAction] = [add_action(file) for file in files]
     problem = ""
     for _ in range(ATTEMPTS):

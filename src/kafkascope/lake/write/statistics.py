@@ -1,8 +1,8 @@
 """Computes Delta's statistics of a file from its Parquet footer: minimum, maximum and null count of every column that
 can have them.
 
-Readers skip files by them, and some take a column without bounds for null. So none is left out: where the exact ones
-cannot be written, wider ones are."""
+Readers use them to skip files, and some take a column without bounds for null. So none is left out: if the exact bounds
+can't be written, wider ones are."""
 
 import json
 import sys
@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from kafkascope.times import iso, moment_of
 
-# As many characters of a text as delta-spark keeps.
+# The number of characters of a text that delta-spark keeps.
 PREFIX_CHARACTERS = 32
 # Sorts after every other character.
 _LAST_CHARACTER = "\U0010ffff"
@@ -26,7 +26,7 @@ Path = tuple[str, ...]
 
 
 class Statistics:
-    """Counts what the footer of a file does not have: how many lists are null, and which columns have NaN."""
+    """Counts what a file's footer lacks: how many lists are null, and which columns have NaN."""
 
     def __init__(self, schema: pa.Schema) -> None:
         self._schema = schema
@@ -40,7 +40,7 @@ class Statistics:
             self._floats[path] = odd or bool(pc.any(pc.is_nan(_column(rows, path))).as_py())
 
     def text(self, footer: pq.FileMetaData, read: Callable[[str], pa.Table]) -> str:
-        """As Delta's log has it. `read` returns a column of the file: a footer has no bounds beyond 4 KB."""
+        """In the form of Delta's log. `read` returns a column of the file: a footer has no bounds beyond 4 KB."""
         lows: dict[str, Any] = {}
         highs: dict[str, Any] = {}
         nulls: dict[str, Any] = {}
@@ -70,7 +70,7 @@ class Statistics:
 
 
 def _leaves(fields: Any, prefix: Path = ()) -> Iterator[tuple[Path, pa.DataType]]:
-    """Columns and fields of structs; a list is one, whatever it holds."""
+    """Columns and fields of structs; a list is one leaf, whatever its elements are."""
     for field in fields:
         if pa.types.is_struct(field.type):
             yield from _leaves(field.type, (*prefix, field.name))
@@ -93,7 +93,7 @@ def _names(footer: pq.FileMetaData) -> Iterator[str]:
 
 
 def _over_groups(footer: pq.FileMetaData, column: int) -> tuple[Any, Any, int]:
-    """(minimum, maximum, nulls) of all row groups; no bounds where one of them has none for its values."""
+    """(minimum, maximum, nulls) of all row groups; no bounds if one of the groups lacks them for its values."""
     low = high = None
     nulls = 0
     known = True
@@ -110,11 +110,11 @@ def _over_groups(footer: pq.FileMetaData, column: int) -> tuple[Any, Any, int]:
 
 
 def _bounds(kind: pa.DataType, low: Any, high: Any) -> tuple[Any, Any]:
-    """As JSON has them."""
+    """As JSON values."""
     if pa.types.is_floating(kind):
         return max(low, -_LARGEST), min(high, _LARGEST)
     if pa.types.is_timestamp(kind):
-        # Readers take milliseconds: the upper one must not be cut below what is there.
+        # Readers use milliseconds: truncating must not lower the upper bound.
         return _moment(low) or _FIRST_MOMENT, _moment(high + 999) or _LAST_MOMENT
     if pa.types.is_string(kind):
         return low.decode()[:PREFIX_CHARACTERS], _prefix_above(high.decode())
@@ -130,7 +130,7 @@ def _prefix_above(text: str) -> str:
 
 
 def _moment(us: int) -> str | None:
-    """None for what no calendar has."""
+    """None for an impossible time."""
     moment = moment_of(us // 1000 * 1000)
     return None if moment is None else iso(moment, "milliseconds")
 

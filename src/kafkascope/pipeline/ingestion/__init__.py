@@ -1,1 +1,1 @@
-"""Recordings into the lake, exactly once."""
+"""Ingests recordings into the lake, exactly once."""

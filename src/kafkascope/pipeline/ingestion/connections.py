@@ -9,12 +9,12 @@ from kafkascope.capture.exchanges.exchanges import Ends
 from kafkascope.capture.exchanges.identity import address_text, connection_hash, connection_name
 from kafkascope.lake.tables import CONNECTIONS
 
-# Rows of connections that ended, until they are written.
+# Rows of ended connections, until they are written.
 _MAX_BUFFERED = 8_192
 
 
 class EndedConnections:
-    """Connections that a task forgets before its end, as rows that `write` takes in portions."""
+    """Connections that a task drops before its end, as rows that `write` takes in portions."""
 
     def __init__(self, write: Callable[[pa.Table], None]) -> None:
         self._write = write

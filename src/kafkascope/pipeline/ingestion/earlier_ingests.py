@@ -1,5 +1,5 @@
-"""Chooses the earlier ingests that an ingest resumes: not those that got further with the same connections, whose state
-would take all earlier bytes for retransmissions."""
+"""Chooses the earlier ingests that an ingest resumes. It leaves out those that got further with the same connections:
+with their state, all earlier bytes would look like retransmissions."""
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -14,14 +14,14 @@ from kafkascope.limits import MAX_UNUSED_FLOWS
 from kafkascope.pipeline.ingestion.state import LakeState, ResumePlan
 from kafkascope.pipeline.ingestion.survey import FileSurvey, packets_of
 
-# Packets of two files that follow each other may be out of order by so much.
+# Packets of two consecutive files may overlap in time by this much.
 _SEAM_NS = 100_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class LakeCoverage:
-    """What the lake has: `bounds` are first and last times in turn, apart and in order; `ends` are of the connections
-    that it may go on with."""
+    """What the lake covers: `bounds` alternate between first and last times of separate spans, in order; `ends` are the
+    endpoints of the connections that an ingest may resume."""
 
     bounds: tuple[int, ...]
     ends: frozenset[Endpoints]
@@ -29,8 +29,8 @@ class LakeCoverage:
 
 @dataclass(frozen=True, slots=True)
 class FileTimes:
-    """Of one file: when its new packets begin, how many there are, how many of them are from times that the lake has,
-    and between which ends of `LakeCoverage` they went. Its reader may have `died`."""
+    """About one file: when its new packets begin, how many there are, how many of them are from times that the lake
+    covers, and their endpoints among those of `LakeCoverage`. Its reader may have `died`."""
 
     first_ns: int | None = None
     packets: int = 0
@@ -40,7 +40,7 @@ class FileTimes:
 
 
 def times_of(survey: FileSurvey, coverage: LakeCoverage) -> FileTimes:
-    """Never raises on what the file holds: the task that reads it says what is wrong with it."""
+    """Never raises on what the file contains: the task that reads it reports what is wrong with it."""
     bounds = np.array(coverage.bounds, np.int64)
     first = None
     count = inside = 0
@@ -64,7 +64,7 @@ def times_of(survey: FileSurvey, coverage: LakeCoverage) -> FileTimes:
 
 
 def times_here(surveys: list[FileSurvey], coverage: LakeCoverage) -> list[FileTimes]:
-    """In this process."""
+    """Looks at the files in this process."""
     return [times_of(survey, coverage) for survey in surveys]
 
 
@@ -73,8 +73,9 @@ def choose_resume(
     captures: Sequence[FileSurvey],
     read_times: Callable[[list[FileSurvey], LakeCoverage], list[FileTimes]] = times_here,
 ) -> tuple[ResumePlan, frozenset[str]]:
-    """And the files that begin before what some of the others left. Where most of what they have is from times that the
-    lake has too, they were recorded beside what is there, at the other end or another interface: they go on from it."""
+    """Adds the files that begin before the state that some of the others left. If the lake covers the times of most of
+    their packets too, they were recorded in parallel, at the other end or on another interface, and are resumed from
+    there."""
     latest = state.latest()
     begins = {capture.file.uri: _begin(state, capture) for capture in captures if capture.first_ns}
     last = max(latest.values(), default=0) - _SEAM_NS
@@ -85,7 +86,7 @@ def choose_resume(
             begins[capture.file.uri] = begins[capture.file.uri] if times.first_ns is None else times.first_ns
         if 2 * sum(times.inside for times in capture_times) > sum(times.packets for times in capture_times):
             return state.resume_plan(state.heads), frozenset()
-        # Another recording may be further on: what counts is what these files have of the same connections.
+        # Another recording may be further along: what counts is what these files have of the same connections.
         latest = state.latest(frozenset().union(*(times.ends for times in capture_times)))
         last = max(latest.values(), default=0) - _SEAM_NS
     first = min(begins.values(), default=last)
@@ -94,7 +95,7 @@ def choose_resume(
 
 
 def _begin(state: LakeState, survey: FileSurvey) -> int:
-    """Of a file that has grown, where it ended."""
+    """Where the new part begins: for a file that has grown, at its earlier end."""
     return state.until.get(survey.file.uri, survey.first_ns) if survey.file.read_packets else survey.first_ns
 
 

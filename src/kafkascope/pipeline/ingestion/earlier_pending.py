@@ -1,4 +1,4 @@
-"""Keeps pending rows of earlier ingests that the new ingest cannot write again."""
+"""Keeps pending rows of earlier ingests that the new ingest doesn't write again."""
 
 from collections import Counter
 from collections.abc import Set as AbstractSet
@@ -18,7 +18,7 @@ _CONNECTIONS, _QUARANTINE = "connections", "quarantine"
 
 
 class EarlierPending:
-    """`add` takes all exchanges of the new ingest; then `remaining` are those of the others that are in no row of it,
+    """`add` takes all exchanges of the new ingest; then `remaining` has those of earlier ingests that it didn't write,
     and `repeated` how many of a file were counted before."""
 
     def __init__(self, lake: Lake, ingests: tuple[str, ...]) -> None:
@@ -36,15 +36,15 @@ class EarlierPending:
             self._written.update(ids.filter(pc.is_in(ids, value_set=self._ids)).to_pylist())
 
     def repeated(self, reopened: ReopenTracker) -> Counter[str]:
-        """File to exchanges of it that were rows before, be it under the name of one half of them."""
+        """File to the number of its exchanges that were rows before, even under the name of one half of them."""
         written = self._written | reopened.restored
         return Counter(row[_CAPTURE_URI] for row in self._rows if row[EXCHANGE_ID] in written)
 
     def remaining(
         self, reopened: ReopenTracker, dropped: AbstractSet[tuple[str, str]], resumed: AbstractSet[str] | None
     ) -> set[str]:
-        """Of connections that lost something, that another ingest got further with, or that nobody has `resumed`,
-        unless that is None: then another task knows. A frame that was read again is in the new rows, be it under its
+        """Pending rows of connections that lost something, that another ingest got further with, or that no task
+        `resumed` (None if another task decides that). A frame that was read again is in the new rows, perhaps under its
         partner's name."""
         dropped_pending = {(pending(ingest), connection) for ingest, connection in dropped}
         remaining = {
@@ -59,12 +59,12 @@ class EarlierPending:
     def keep(
         self, remaining: AbstractSet[str], ingest_id: str, read_on: AbstractSet[str] | None, resumed: AbstractSet[str]
     ) -> list[NewFile]:
-        """Their rows as those of the new ingest, which hides the pending ones; what was wrong with the ends of files,
-        but for those that were `read_on`; and connections that nobody goes on with. Where `read_on` is None
-        another task tells of the files and of these."""
+        """Returns their rows as rows of the new ingest, which hides the pending ones; problems at the ends of files,
+        except files that were `read_on`; and connections that aren't resumed. If `read_on` is None, another task
+        reports the files and the connections."""
         if not self._ingests:
             return []
-        # Of its own: tables may be wider here than this ingest writes them.
+        # This ingest's own schema: tables may be wider here than it writes them.
         files = Files(self._lake, ingest_id)
         try:
             for name in self._lake.tables():
@@ -82,7 +82,7 @@ class EarlierPending:
             raise
 
     def _unknown(self, resumed: AbstractSet[str]) -> pa.Table:
-        """Connections whose state cannot be used: their rows are all that there will be."""
+        """Connections whose state can't be used: their rows are all that they will ever have."""
         rows = pending_rows(self._lake, _CONNECTIONS, self._ingests)
         is_resumed = pc.is_in(rows.column(_CONNECTION_ID), value_set=pa.array(sorted(resumed), pa.string()))
         return rows.filter(pc.invert(is_resumed))

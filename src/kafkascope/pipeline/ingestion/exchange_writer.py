@@ -16,14 +16,14 @@ from kafkascope.lake.tables import KEYS, QUARANTINE, LakeTable, body_table, tabl
 from kafkascope.lake.write.files import Files
 from kafkascope.pipeline.ingestion.pseudonyms import Pseudonyms
 
-# Where the body's version may differ from its exchange's: the fallback of ApiVersions, a request in an Envelope.
+# The body's version may differ from its exchange's: the fallback of ApiVersions, a request in an Envelope.
 _KEYS = [name for name in KEYS.names if name != "api_version"]
-# Quarantine says where a body came from.
+# Columns of quarantine that locate a body.
 _PLACE = ["capture_uri", "packet"]
 
 
 class ExchangeWriter:
-    """`contents` asks for keys, values and headers of records; with `pseudonyms` names are replaced."""
+    """`contents` stores keys, values and headers of records; `pseudonyms` replaces names."""
 
     def __init__(self, files: Files, *, contents: bool = False, pseudonyms: Pseudonyms | None = None) -> None:
         self._files = files
@@ -36,7 +36,7 @@ class ExchangeWriter:
         self.quarantined_by_uri: Counter[str] = Counter()
 
     def add(self, batch: ExchangeBatch) -> pa.RecordBatch:
-        """The columns of its exchanges, as they were before names are replaced."""
+        """Returns the columns of its exchanges, as they were before names are replaced."""
         columns = to_arrow(batch)
         self.exchanges += len(columns)
         _count(self.by_uri, columns.column("capture_uri"))
@@ -50,7 +50,7 @@ class ExchangeWriter:
             self._body(message_table)
 
     def problems(self, problems: Iterable[tuple[str, Problem]]) -> None:
-        """What the recordings themselves have that is no exchange, each with its file."""
+        """Adds what the recordings contain besides exchanges, each problem with its file."""
         rows = [
             {
                 "capture_uri": uri or None,

@@ -1,5 +1,5 @@
-"""Finds the file that breaks a task, so that the others can be read without it. A reader that raises names its file. A
-worker that dies can't: then tasks run one at a time, and each leaves a mark of the file it reads."""
+"""Finds the file that breaks a task, so that the others can be ingested without it. A reader that raises names its
+file. A worker that dies can't: then tasks run one at a time, and each marks the file that it reads."""
 
 import re
 import traceback
@@ -24,9 +24,9 @@ from kafkascope.pipeline.ingestion.survey import BAD_FILE, FileSurvey
 from kafkascope.pipeline.ingestion.task import CAPTURES, READING_MARK, Task, TaskResult
 
 _KIND = "broken"
-# What Spark says of a Python process or an executor that is gone.
+# Spark's messages about a Python process or an executor that is gone.
 _DEATH = re.compile(r"Python worker (?:exited|died)|ExecutorLostFailure|[Ll]ost executor")
-_DIED = "the process that read it died, of a crash or killed by the system"
+_DIED = "the process that read it crashed or was killed by the system"
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -34,8 +34,8 @@ _RunTasks = Callable[[list[Task]], list[TaskResult]]
 
 
 class BrokenFiles(Exception):
-    """Files, each with why it cannot be read. The ingest starts over without them. An empty name means the state that
-    earlier ingests left."""
+    """Maps each file to the reason why it can't be read. The ingest starts over without them. An empty name means the
+    state that earlier ingests left."""
 
     def __init__(self, files: dict[str, str]) -> None:
         super().__init__()
@@ -43,8 +43,8 @@ class BrokenFiles(Exception):
 
 
 def run_unless_broken(lake: Lake, tasks: list[Task], together: _RunTasks, alone: _RunTasks) -> list[TaskResult]:
-    """`together` runs tasks side by side, `alone` runs them by themselves. Raises `BrokenFiles` if files
-    must be left out."""
+    """`together` runs tasks in parallel, `alone` runs them one at a time. Raises `BrokenFiles` if files must be left
+    out."""
     try:
         results = together(tasks)
     except Exception as error:
@@ -59,8 +59,8 @@ def run_unless_broken(lake: Lake, tasks: list[Task], together: _RunTasks, alone:
 
 
 def _each_unless_broken(files: list[T], look: Callable[[list[T]], list[R]], died: Callable[[T], R]) -> list[R]:
-    """`look` runs on workers: a file that kills the process that reads it must not kill the driver. When a worker dies,
-    each half of the files is looked at by itself, down to the one file, that `died` reports."""
+    """Runs `look` on workers, since a file that kills the process that reads it must not kill the driver. If a worker
+    dies, each half of the files is tried by itself, down to the single file, which `died` reports."""
     try:
         return look(files)
     except Exception as error:
@@ -83,7 +83,7 @@ def survey_unless_broken(
 def times_unless_broken(
     files: list[FileSurvey], look: Callable[[list[FileSurvey]], list[FileTimes]]
 ) -> list[FileTimes]:
-    """`BrokenFiles` where files must be left out."""
+    """Raises `BrokenFiles` if files must be left out."""
     all_times = _each_unless_broken(files, look, lambda _: FileTimes(died=True))
     dead = {survey.file.uri: _DIED for survey, times in zip(files, all_times, strict=True) if times.died}
     if dead:
@@ -92,7 +92,7 @@ def times_unless_broken(
 
 
 def _is_worker_death(error: BaseException) -> bool:
-    """A worker was lost, and not to Ctrl-C, which ends workers too."""
+    """If a worker was lost, and not to Ctrl-C, which ends workers too."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, KafkascopeError | KeyboardInterrupt):
@@ -102,7 +102,7 @@ def _is_worker_death(error: BaseException) -> bool:
 
 
 def _run_in_turn(lake: Lake, tasks: list[Task], alone: _RunTasks) -> list[TaskResult]:
-    """Until a task dies again. If none does, no file is to blame."""
+    """Runs tasks one at a time until one dies again. If none does, no file is to blame."""
     results: list[TaskResult] = []
     for task in tasks:
         mark = inside(lake.place, f"{INGESTS}/{task.ingest_id}-{task.number}{READING_MARK}")
@@ -125,8 +125,8 @@ def _marked(mark: Place) -> str:
 
 
 def _confirmed(lake: Lake, tasks: list[Task], suspects: dict[str, str], alone: _RunTasks) -> dict[str, str]:
-    """The end of a file is paired after the next file has begun, so the file before is a suspect too. Suspects that
-    break when they are read alone are confirmed; if none does, it is the file that was being read."""
+    """The end of a file is paired after the next file has begun, so the previous file is a suspect too. Suspects that
+    break when they are read alone are confirmed; if none does, the file that was being read is."""
     confirmed: dict[str, str] = {}
     for uri, why in suspects.items():
         whole = next((task for task in tasks if task.kind == CAPTURES and uri in task.uris), None)
@@ -162,7 +162,7 @@ def why_of(error: Exception) -> str:
 
 
 def quarantined(lake: Lake, ingest_id: str, broken: dict[str, str], sizes: dict[str, int]) -> list[NewFile]:
-    """A row for each file, with its size."""
+    """One row per file, with its size."""
     rows: list[dict[str, Any]] = [
         {"capture_uri": uri or None, "kind": _KIND, "detail": why, "bytes": sizes.get(uri, 0)}
         for uri, why in sorted(broken.items())

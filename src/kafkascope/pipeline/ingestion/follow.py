@@ -1,4 +1,4 @@
-"""Ingests the files of a folder as they become complete, by Structured Streaming, while a tcpdump or log fills it.
+"""Ingests the files of a folder as they become complete, with Structured Streaming, while tcpdump or a log fills it.
 A restarted query resumes where it stopped, and the lake has the same rows as after one ingest of all files."""
 
 import os
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 
 _SOURCE = "kafkascope_files"
 _STREAMS = "_streams"
-# A file that has not changed for so long is complete, also where none came after it.
+# A file that hasn't changed for this long is complete, even if no other follows it.
 _QUIET_SECONDS = 60
 _TRIGGER = "2 seconds"
-# How often it is asked whether marts are due.
+# How often to check whether marts are due.
 _POLL_SECONDS = 1
 
 
 class _CompleteFiles(DataSource):
-    """Paths of complete files of a folder: all but the newest, and that one once it is quiet."""
+    """A stream of the paths of complete files in a folder: all but the newest, and that one once it is quiet."""
 
     @classmethod
     def name(cls) -> str:
@@ -56,7 +56,7 @@ class _File(InputPartition):
 
 
 class _CompleteFilesReader(DataSourceStreamReader):
-    """An offset is (changed, name) of the last file that was given out."""
+    """An offset is (changed, name) of the last file that was returned."""
 
     def __init__(self, folder: str, quiet: float) -> None:
         self._folder = folder
@@ -67,7 +67,7 @@ class _CompleteFilesReader(DataSourceStreamReader):
 
     def latestOffset(self, start: dict[str, Any], limit: Any) -> dict[str, Any]:  # noqa: ARG002, N802
         files = complete_files(self._folder, self._quiet)
-        # Where the newest were deleted since, what is left is old.
+        # If the newest were deleted meanwhile, all that remain are old.
         if not files or files[-1] <= (start["changed"], start["name"]):
             return start
         return {"changed": files[-1][0], "name": files[-1][1]}
@@ -78,13 +78,13 @@ class _CompleteFilesReader(DataSourceStreamReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, _File)
-        # Of any bytes: to the system a name is no text.
+        # Names may be any bytes: to the system a name isn't text.
         yield pa.record_batch([pa.array([os.fsencode(partition.path)])], names=["path"])
 
 
 def complete_files(folder: str, quiet: float) -> list[tuple[int, str]]:
-    """(changed in ns, path), the oldest first. Changed is what the system says, not when the file was written: one that
-    is moved here is new here, however old."""
+    """Returns (changed in ns, path), the oldest first. `changed` is the inode's change time, not when the file was
+    written: a file that is moved here is new here, however old."""
     files = []
     with os.scandir(folder) as entries:
         for entry in entries:
@@ -92,7 +92,7 @@ def complete_files(folder: str, quiet: float) -> list[tuple[int, str]]:
                 if entry.name[0] not in "._" and entry.is_file():
                     files.append((entry.stat().st_ctime_ns, entry.path))
             except OSError:
-                # Renamed or deleted since the folder was opened, or a link that leads nowhere.
+                # Renamed or deleted since the folder was opened, or a dangling link.
                 continue
     files.sort()
     if files and time.time_ns() - files[-1][0] < quiet * 1e9:
@@ -111,7 +111,7 @@ def follow(
     rebuilder: MartRebuilder | None = None,
     quiet: float = _QUIET_SECONDS,
 ) -> None:
-    """Until `end` is set. With `rebuilder` the marts follow, at the end too."""
+    """Runs until `end` is set. With `rebuilder` the marts follow, at the end too."""
     position = _FolderPosition(_folder_of(uris), quiet)
     query = start(spark, uris, lake, options, on_ingested, position=position, rebuilder=rebuilder, quiet=quiet)
     try:
@@ -125,7 +125,7 @@ def follow(
 
 
 class _FolderPosition:
-    """How far into the folder the batches have come."""
+    """The position in the folder that the batches have reached."""
 
     def __init__(self, folder: str, quiet: float) -> None:
         self._folder, self._quiet = folder, quiet
@@ -162,7 +162,9 @@ def start(
 
     folder = _folder_of(uris)
     if type(spark).__module__.startswith("pyspark.sql.connect"):
-        raise UsageError("a folder is followed by a driver beside it, not over Spark Connect: use spark-submit")
+        raise UsageError(
+            "the driver must see the folder that it follows, which it can't over Spark Connect: use spark-submit"
+        )
 
     def ingest_batch(batch: "DataFrame", _: int) -> None:
         paths = sorted(os.fsdecode(bytes(row.path)) for row in batch.collect())
@@ -170,7 +172,7 @@ def start(
             ingested = ingest(spark, _existing(paths), lake, options)
             if rebuilder is not None and ingested.new:
                 rebuilder.landed()
-        ingested.bad |= {name: f"{name}: the name is not UTF-8; give it another one" for name in _non_utf8_names(paths)}
+        ingested.bad |= {name: f"{name}: the name isn't UTF-8; rename the file" for name in _non_utf8_names(paths)}
         if position is not None:
             position.advance(paths)
         if ingested.new or ingested.known or ingested.bad:
@@ -178,7 +180,7 @@ def start(
 
     spark.dataSource.register(_CompleteFiles)
     name = blake2b(folder.encode(), digest_size=6).hexdigest()
-    # On the JVM the object store of `s3://` is called s3a.
+    # The JVM calls the object store of `s3://` s3a.
     checkpoint = inside(lake.place, f"{_STREAMS}/{name}").uri.replace("s3://", "s3a://")
     rows = spark.readStream.format(_SOURCE).option("path", folder).option("quiet", str(quiet)).load()
     writer: Any = rows.writeStream.foreachBatch(ingest_batch).trigger(processingTime=_TRIGGER)
@@ -187,7 +189,7 @@ def start(
 
 
 def _existing(paths: list[str]) -> list[str]:
-    """What a ring of files has overwritten or deleted since is gone."""
+    """Drops files that a ring has overwritten or deleted since."""
     return [path for path in paths if os.path.isfile(path) and _shown(path) == path]
 
 

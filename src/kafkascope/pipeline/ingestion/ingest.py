@@ -53,10 +53,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 R = TypeVar("R")
 
-# A sign of life of the driver, for `lake vacuum`.
+# How often the driver shows `lake vacuum` that it is alive.
 _HEARTBEAT_SECONDS = 30.0
 _MAX_ATTEMPTS, _MAX_SEALS = 5, 50
-# Commits to different tables that are under way at once.
+# Commits to different tables that run at the same time.
 _PARALLEL_COMMITS = 8
 # More cores than any session has.
 _MOST_CORES = 100_000
@@ -64,9 +64,9 @@ _MOST_CORES = 100_000
 
 @dataclass(slots=True)
 class Ingested:
-    """What an ingest did. `known` are files that were in the lake already, `bad` those that could not be read, `apart`
-    those that begin before what was ingested earlier and were read on their own; `grown_from` are digests of what files
-    were when they were read before."""
+    """The result of an ingest. `known` are files that the lake had already, `bad` files that couldn't be read, `apart`
+    files that begin before what was ingested earlier and were read on their own; `grown_from` are digests of files as
+    they were when they were read before."""
 
     ingest_id: str
     new: list[str] = field(default_factory=list)
@@ -86,8 +86,8 @@ class Ingested:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """`contents` stores keys, values and headers of records; `tasks` is how many run side by side, `plan` how they
-    share the work: auto, buckets or shuffle."""
+    """`contents` stores keys, values and headers of records; `tasks` is how many run in parallel, `plan` how they share
+    the work: auto, buckets or shuffle."""
 
     contents: bool = False
     pseudonymise: bool = False
@@ -103,7 +103,7 @@ def ingest(
     options: Options = Options(),  # noqa: B008
     progress: Callable[[IngestProgress], None] = lambda _: None,
 ) -> Ingested:
-    """`progress` hears how far it is now and then, in a thread of its own."""
+    """Calls `progress` now and then, from a thread of its own."""
     target = lake if isinstance(lake, Lake) else lake_to_write(lake)
     files = find_inputs(uris)
     readable = [file for file in files if file.error is None]
@@ -113,11 +113,11 @@ def ingest(
         try:
             result = _ingest(spark, readable, target, options, progress, broken)
         except Overtaken:
-            # Another ingest went on from the same unfinished ends, and was first: begin again from what it left.
+            # Another ingest resumed the same unfinished ends first: start over from what it left.
             attempts += 1
             continue
         except BrokenFiles as error:
-            # Its rows are in those of the others, by connections that run from file to file: they are read anew.
+            # Connections span files, so its rows are part of those of the others: read them all again.
             repeated = error.files.keys() <= broken.keys()
             broken |= error.files
             if repeated or len(broken) > MAX_BROKEN_FILES:
@@ -129,7 +129,7 @@ def ingest(
         result.bad |= {file.uri: file.error for file in files if file.error is not None}
         result.bad |= {uri or target.uri: f"{uri or target.uri}: {why}" for uri, why in broken.items()}
         return result
-    raise InputError(f"{target.uri}: other ingests were first {_MAX_ATTEMPTS} times; run this one again")
+    raise InputError(f"{target.uri}: other ingests committed first {_MAX_ATTEMPTS} times; run this one again")
 
 
 def _ingest(
@@ -141,13 +141,13 @@ def _ingest(
     if "" in broken:
         state = replace(state, distrusted=True)
     candidates = [file for file in files if file.uri not in broken]
-    # Of two files with the same bytes the first.
+    # Of two files with the same bytes, take the first.
     by_digest = {file.digest: state.grown(file) for file in candidates[::-1] if file.digest not in state.digests}
     new = [*by_digest.values()][::-1]
     ingest_id = _ingest_id(new, state, options)
     result = Ingested(ingest_id, known=[file.uri for file in candidates if file.digest in state.digests])
     if not new:
-        # An ingest that was killed once it had landed is completed too.
+        # Also completes an ingest that was killed after its commit.
         remove_superseded(lake)
         return result
     result.grown_from = {file.uri: digest for file in new if (digest := state.grown_from(file)) is not None}
@@ -170,7 +170,7 @@ def _ingest(
                 raise BrokenFiles(refused)
             shuffle = shuffles(new, options.plan)
             start = IngestProgress(len(new), sum(file.size for file in new))
-            # Without a shuffle every task of captures reads all of them.
+            # Without a shuffle, every capture task reads all captures.
             shares = [1 if shuffle else task.buckets for task in tasks]
             with watch_progress(lake, ingest_id, shares, start, progress):
                 task_results = run_unless_broken(
@@ -204,7 +204,7 @@ def _ingest(
                 resumed = _resumed_ingests(captures_task)
                 _land(lake, current(), capture_files, turn, unchanged, lambda table: settled(lake, table, resumed))
                 catalog.result()
-            # A table that began with this ingest has its files alone.
+            # A table that this ingest created has only its files.
             began = Counter(
                 file.table
                 for task_result in task_results
@@ -219,14 +219,14 @@ def _ingest(
 
 
 def _ingest_id(files: list[InputFile], state: LakeState, options: Options) -> str:
-    """The same for the same bytes, options and beginnings: what a killed run left is completed, not doubled."""
+    """Equal for equal bytes, options and starting state: what a killed run left is completed, not duplicated."""
     option_values = [options.contents, options.pseudonymise, sorted(options.kafka_ports), *([True] * state.distrusted)]
     text = json.dumps([sorted(file.digest for file in files), sorted(state.heads), option_values])
     return blake2b(text.encode(), digest_size=10).hexdigest()
 
 
 def cores_of(spark: "SparkSession", requested: int | None) -> int:
-    """How many tasks run side by side, where the session reports it."""
+    """The number of tasks that run in parallel, if the session reports it."""
     if requested:
         return requested
     master = spark.conf.get("spark.master", "") or ""
@@ -239,14 +239,14 @@ def cores_of(spark: "SparkSession", requested: int | None) -> int:
     executors = spark.conf.get("spark.executor.instances", "")
     if executors:
         return int(executors) * int(spark.conf.get("spark.executor.cores", "") or 1)
-    # Rows that nobody cuts otherwise come in as many parts as there are cores. The first answer may be from before the
-    # executors came; it took one to give it.
+    # By default, rows are split into as many partitions as there are cores. The first result may be from before the
+    # executors started; starting them is what produced it.
     parts = spark.range(0, _MOST_CORES).selectExpr("spark_partition_id() AS part").selectExpr("max(part) + 1 AS parts")
     return max(int(parts.collect()[0].parts) for _ in range(2))
 
 
 def on_workers(spark: "SparkSession", cores: int, items: list[T], work: Callable[[T], R]) -> list[R]:
-    """What `work` makes of each, in their order."""
+    """The result of `work` for each item, in their order."""
     parts = min(len(items), 2 * cores)
 
     def run_some(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -256,7 +256,7 @@ def on_workers(spark: "SparkSession", cores: int, items: list[T], work: Callable
                 yield pa.record_batch([pa.array([pickled], pa.binary())], names=["result"])
 
     numbers: Any = spark.range(0, len(items), 1, parts)
-    # Our own workers have written it.
+    # Written by our own workers.
     rows = [pickle.loads(bytes(row.result)) for row in numbers.mapInArrow(run_some, "result binary").collect()]  # noqa: S301
     return [result for _, result in sorted(rows, key=lambda row: int(row[0]))]
 
@@ -296,7 +296,7 @@ def _shuffled(spark: "SparkSession", tasks: list[Task]) -> list[TaskResult]:
             done = run(tasks[bucket], rows).to_json()
             yield pa.record_batch([pa.array([done])], names=["done"])
 
-    # A row a bucket too: what an earlier ingest left of it may have no new segment.
+    # One row per bucket as well: a bucket may have state of an earlier ingest and no new segment.
     inputs = [*((uri, file) for file, uri in enumerate(first_task.uris)), *((None, task.bucket) for task in tasks)]
     files: Any = spark.createDataFrame(inputs, "uri string, file int").repartition(len(inputs))
     rows = files.mapInArrow(read, SEGMENT_COLUMNS).repartitionById(len(tasks), "bucket").sortWithinPartitions(*ORDER)
@@ -307,7 +307,7 @@ def _commit(
     lake: Lake, heartbeat: Running, sources: list[InputFile], task_results: list[TaskResult], result: Ingested,
     options: Options, follows: Iterable[str],
 ) -> list[NewFile]:  # fmt: skip
-    """All tables but `captures`, whose new files these are."""
+    """Commits all tables except `captures`, whose new files are returned."""
     by_table: dict[str, list[NewFile]] = {}
     for task_result in task_results:
         for file in task_result.files:
@@ -318,7 +318,7 @@ def _commit(
         contents = options.contents and message_of(name) is not None
         commit(lake, table_named(name, contents=contents), by_table[name], heartbeat.ingest_id)
 
-    # A commit waits for its store most of the time.
+    # A commit spends most of its time waiting for the store.
     with ThreadPoolExecutor(_PARALLEL_COMMITS) as pool:
         list(pool.map(put, sorted(by_table)))
     result.rows = {name: sum(file.rows for file in files) for name, files in sorted(by_table.items())}
@@ -331,7 +331,7 @@ def _commit(
 
 
 def _resumed_ingests(task: Task | None) -> set[str]:
-    """Ingests whose unfinished frames this one has read on, all of them. What it has not stays lost where it was."""
+    """Ingests whose unfinished frames this one has continued, all of them. The others stay lost where they were."""
     if task is None or task.unread:
         return set()
     return set(task.follows) - {ingest for ingest, _ in task.dropped}
@@ -345,7 +345,7 @@ def _land(
     unchanged: Callable[[], bool],
     change: Change,
 ) -> None:
-    """Others may land at the same time, as long as what this ingest began with is `unchanged`."""
+    """Others may commit at the same time, as long as what this ingest began with is `unchanged`."""
     for _ in range(_MAX_SEALS):
         try:
             seal(lake, heartbeat, capture_files, turn, change)
@@ -425,14 +425,14 @@ def _captures(
 
 
 def _grown_option(result: Ingested, uri: str) -> dict[str, str]:
-    """Of a file that has grown its row tells all packets and what is new of the rest: readers must know which row is of
-    the same file."""
+    """The row of a file that has grown counts all packets, and otherwise only what is new: readers must know which rows
+    are about the same file."""
     return {GROWN_FROM: result.grown_from[uri]} if uri in result.grown_from else {}
 
 
 @contextmanager
 def _heartbeats(lake: Lake, heartbeat: Running) -> Iterator[Callable[[], Running]]:
-    """Signs of life while the work goes on; the newest one when asked."""
+    """Shows signs of life while the work runs; returns the newest one when called."""
     newest = [heartbeat]
     stop = Event()
 

@@ -1,4 +1,4 @@
-"""Finds the recordings that paths, globs and folders name, and the digest by which each is recognised later."""
+"""Finds the recordings that paths, globs and folders name, and computes the digest that recognizes each later."""
 
 import fnmatch
 import io
@@ -15,29 +15,29 @@ from kafkascope.errors import InputError, NotFoundError
 from kafkascope.lake.home import SIGN
 from kafkascope.lake.place import Place, filesystem_errors, place_of
 
-# A digest reads this much at both ends, and a little at places between: the whole of what one capture has that another
-# of the same length could not.
+# A digest covers this much at both ends, and a little at places between: enough to tell any two captures of the same
+# length apart.
 _END_BYTES = 1 << 20
 _PLACES, _PLACE_BYTES = 62, 1 << 16
 _GLOB = set("*?[")
-# An object store is asked for this much at a time.
+# Bytes per request to an object store.
 _READ_BYTES = 4 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class InputFile:
-    """A file to ingest. `digest` is that of its first `size` bytes; `error` says why it cannot be opened."""
+    """A file to ingest. `digest` covers its first `size` bytes; `error` is why it can't be opened."""
 
     uri: str
     size: int
     digest: str
     kind: str = CAPTURE
-    read_packets: int = 0  # of it, by an earlier ingest; of a log lines, of frames rows
+    read_packets: int = 0  # by an earlier ingest; lines of a log, rows of a frames file
     error: str | None = None
 
 
 def find_inputs(uris: Iterable[str | os.PathLike[str]]) -> list[InputFile]:
-    """Every file once, in the order of their names within what was asked for."""
+    """Every file once, ordered by name within each argument."""
     places: dict[str, Place] = {}
     for uri in uris:
         for place in _expand(place_of(uri)):
@@ -66,38 +66,38 @@ def _expand(place: Place) -> Iterator[Place]:
         raise InputError(f"{place.uri}: a pipe or a device, not a file or a folder; record it to a file first")
     inside = list(_inside(place))
     if not inside:
-        reason = "this is a lake, no recording" if place.child(SIGN).exists() else "this folder holds no files"
+        reason = "this is a lake, not a recording" if place.child(SIGN).exists() else "this folder holds no files"
         raise NotFoundError(f"{place.uri}: {reason}")
     yield from inside
 
 
 def _matching(place: Place) -> Iterator[Place]:
-    """A glob's files: the part before the first wildcard is listed, the rest compared part by part."""
+    """Files that match a glob: the part before the first wildcard is listed, the rest compared part by part."""
     parts = place.path.split("/")
     first = next(index for index, part in enumerate(parts) if _GLOB & set(part))
     tail = len("/".join(parts[first:]))
     parent = Place(place.filesystem, "/".join(parts[:first]) or "/", place.uri[: -tail - 1])
     if not parent.exists():
-        raise NotFoundError(f"{place.uri}: no such directory as {parent.uri}")
+        raise NotFoundError(f"{place.uri}: no such directory: {parent.uri}")
     matches = [
         candidate
         for candidate in _inside(parent)
         if len(names := candidate.path.split("/")) == len(parts) and all(map(fnmatch.fnmatchcase, names, parts))
     ]
     if not matches:
-        raise NotFoundError(f"{place.uri}: no file matches")
+        raise NotFoundError(f"{place.uri}: no files match")
     yield from matches
 
 
 def _inside(place: Place) -> Iterator[Place]:
-    """Files of a folder and of those in it, by name; hidden ones are left alone, and lakes: what is in them was read
-    already."""
+    """Files of a folder and of its subfolders, by name. Hidden files are skipped, and so are lakes: their contents were
+    ingested already."""
     try:
         with filesystem_errors(place.uri):
             listed = list(_listed(place))
         files = sorted(_below(place, info) for info in listed if info.type == fs.FileType.File)
     except UnicodeDecodeError:
-        raise InputError(f"{place.uri}: a file in this folder has a name that is not UTF-8; give it another") from None
+        raise InputError(f"{place.uri}: a file in this folder has a name that isn't UTF-8; rename it") from None
     lakes = {below[:-1] for below in files if below[-1] == SIGN}
     for below in files:
         in_lake = any(below[:depth] in lakes for depth in range(len(below)))
@@ -106,7 +106,7 @@ def _inside(place: Place) -> Iterator[Place]:
 
 
 def _listed(place: Place) -> Iterator[fs.FileInfo]:
-    """Everything below a folder. On a disk linked folders are followed, each once: links may lead in circles."""
+    """Everything below a folder. On a disk, linked folders are followed, each once: links may form cycles."""
     if not place.local:
         yield from place.inside(deep=True)
         return
@@ -114,7 +114,7 @@ def _listed(place: Place) -> Iterator[fs.FileInfo]:
     links: list[str] = []
     seen: set[str] = set()
     while folders or links:
-        # Links last: a file that is really below the folder goes by its own name.
+        # Links last: a file that is really below the folder keeps its own name.
         folder = folders.pop() if folders else links.pop()
         real = os.path.realpath(folder)
         if real in seen:
@@ -131,7 +131,7 @@ def _below(place: Place, info: fs.FileInfo) -> tuple[str, ...]:
 
 
 def file_digest(place: Place, size: int | None = None) -> str:
-    """Of the first `size` bytes, or of all: a file that has grown since is known by what it was."""
+    """Covers the first `size` bytes, or all of them: a file that has grown is recognized by what it was."""
     with filesystem_errors(place.uri), place.filesystem.open_input_file(place.path) as file:
         total = file.size() if size is None else size
         hasher = blake2b(total.to_bytes(8, "big"), digest_size=16)
@@ -148,7 +148,7 @@ def file_digest(place: Place, size: int | None = None) -> str:
 
 
 class _RemoteStream(io.RawIOBase):
-    """A stream of an object store under its own URI, as the readers take open files."""
+    """Reads an object under its own URI, as the readers expect open files."""
 
     def __init__(self, place: Place) -> None:
         self.name = place.uri
@@ -170,6 +170,6 @@ class _RemoteStream(io.RawIOBase):
 
 
 def open_input(uri: str) -> Any:
-    """A path where it is local, for the fastest reader there is; else a stream of the object store."""
+    """A path if it is local, for the fastest reader; otherwise a stream from the object store."""
     place = place_of(uri)
     return place.path if place.local else io.BufferedReader(_RemoteStream(place), _READ_BYTES)

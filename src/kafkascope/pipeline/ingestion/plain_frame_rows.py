@@ -1,4 +1,5 @@
-"""Decodes a file of plain frames into the messages' tables; what does not decode goes to quarantine with its row."""
+"""Decodes a file of plain frames into the messages' tables; frames that don't decode go to quarantine with their
+row."""
 
 from collections.abc import Callable
 from hashlib import blake2b
@@ -14,7 +15,7 @@ from kafkascope.lake.write.files import Files
 from kafkascope.pipeline.ingestion.plain_frames import Frame, PlainFrames
 from kafkascope.pipeline.ingestion.pseudonyms import Pseudonyms
 
-# Row, message, version, what is wrong.
+# Row, message, version, problem.
 _BadFrame = tuple[int, str | None, int | None, str]
 
 
@@ -22,8 +23,8 @@ def read_plain_frames(
     place: Place, files: Files, contents: bool, pseudonyms: Pseudonyms | None, report: Callable[[int, int, int], None],
     skip: int = 0,
 ) -> tuple[int, int]:  # fmt: skip
-    """(frames, those of them in quarantine); `report` gets bytes, frames and exchanges so far. The first `skip` frames
-    are counted, and were read by an earlier ingest."""
+    """Returns the number of frames, and of those in quarantine; `report` gets bytes, frames and exchanges so far. The
+    first `skip` frames, which an earlier ingest has read, are only counted."""
     frames = bad = 0
     reader = PlainFrames(place)
     for portion in reader.portions():
@@ -73,7 +74,7 @@ def _decode(
 
 
 def _frame_id(uri: str, row: int) -> str:
-    """A frame in a file has no exchange: it is known by its place."""
+    """A frame in a file has no exchange: its place identifies it."""
     return blake2b(f"{uri}#{row}".encode(), digest_size=12).hexdigest()
 
 

@@ -1,6 +1,6 @@
 """Reads files of plain frames: Parquet, JSON lines, CSV, or lines of `NAME:VERSION HEX`.
 
-A frame is named by its message and version, or by API, direction and version; its bytes are binary, hex or base64."""
+A frame names its message and version, or API, direction and version; its bytes are binary, hex or base64."""
 
 import base64
 import binascii
@@ -21,10 +21,10 @@ from kafkascope.schema.catalog import message as read_message
 from kafkascope.schema.names import find
 
 FRAMES = "frames"
-# What the columns may be called.
+# Accepted column names.
 _MESSAGE, _API, _DIRECTION, _VERSION = "message", "api", "direction", "version"
 _BYTES_COLUMNS = ("bytes", "hex", "base64", "body", "data")
-# A body may have no bytes at all.
+# A body may be empty.
 _HEX_LINE = re.compile(r"\s*([A-Za-z]+):([0-9]+)(?:\s+(.*))?", re.DOTALL)
 _HEX = re.compile(r"[0-9a-fA-F\s]+")
 _HEAD_BYTES = 4096
@@ -36,7 +36,7 @@ Frame = tuple[int, str, int, bytes]
 
 
 def is_frames(place: Place) -> bool:
-    """By what the file begins with."""
+    """Decides by the beginning of the file."""
     with filesystem_errors(place.uri), place.filesystem.open_input_stream(place.path) as file:
         head = bytes(file.read(_HEAD_BYTES))
     if head.startswith(_PARQUET):
@@ -66,7 +66,7 @@ def _parquet_columns(place: Place) -> set[str]:
 
 
 def _is_hex_line(line: str) -> bool:
-    """Without hex behind it only the name of a message tells it from other text."""
+    """Without hex after it, a line with a message name could be any text."""
     match = _HEX_LINE.fullmatch(line)
     if match is None:
         return False
@@ -80,14 +80,14 @@ def _is_hex_line(line: str) -> bool:
 
 
 class PlainFrames:
-    """The frames of a file, and how many of its bytes are read by now."""
+    """The frames of a file, and how many of its bytes have been read."""
 
     def __init__(self, place: Place) -> None:
         self._place = place
         self.read_bytes = 0
 
     def portions(self) -> Iterator[list[Frame | tuple[int, str]]]:
-        """Some after the other, each with the number of its row; an odd one as its row and what is wrong with it."""
+        """Yields portions of frames with their row numbers; a bad one is its row and what is wrong with it."""
         portion: list[Frame | tuple[int, str]] = []
         for number, row in enumerate(self._rows()):
             try:
@@ -119,7 +119,7 @@ class PlainFrames:
             yield line
 
     def _parquet_rows(self, file: pq.ParquetFile, size: int) -> Iterator[dict[str, Any]]:
-        """Their columns lie apart from each other: the share of the rows is that of the bytes."""
+        """Columns are stored separately: the share of bytes read is the share of rows read."""
         rows = 0
         for batch in file.iter_batches(_PORTION_ROWS):
             rows += len(batch)
@@ -152,15 +152,15 @@ def _frame(row: dict[str, Any]) -> tuple[str, int, bytes]:
     if not name and row.get(_API):
         direction = str(row.get(_DIRECTION) or "").lower()
         if direction not in ("request", "response"):
-            raise InputError("direction is neither request nor response")
+            raise InputError("direction must be request or response")
         name = f"{row[_API]}{direction.capitalize()}"
     if not name:
-        raise InputError("neither message nor api is given")
+        raise InputError("message or api is missing")
     message = find(str(name))
     try:
         version = int(row[_VERSION])
     except (KeyError, TypeError, ValueError):
-        raise InputError("version is not a number") from None
+        raise InputError("version isn't a number") from None
     if not read_message(message).releases_of(version):
         raise DecodeError(f"{message} has no version {version}")
     return message, version, _bytes(row)
@@ -169,7 +169,7 @@ def _frame(row: dict[str, Any]) -> tuple[str, int, bytes]:
 def _bytes(row: dict[str, Any]) -> bytes:
     column = next((name for name in _BYTES_COLUMNS if row.get(name) is not None), None)
     if column is None:
-        raise InputError("no bytes are given")
+        raise InputError("the bytes are missing")
     value = row[column]
     if isinstance(value, bytes):
         return value
@@ -179,4 +179,4 @@ def _bytes(row: dict[str, Any]) -> bytes:
             return base64.b64decode(text, validate=True)
         return bytes.fromhex(text)
     except (ValueError, binascii.Error):
-        raise InputError("bytes are neither hex nor base64") from None
+        raise InputError("bytes must be hex or base64") from None

@@ -23,7 +23,7 @@ from kafkascope.pipeline.ingestion.task import CAPTURES, Task
 
 
 class PlanOptions(Protocol):
-    """What a plan needs of the options."""
+    """The options that a plan depends on."""
 
     @property
     def contents(self) -> bool: ...
@@ -39,16 +39,16 @@ class PlanOptions(Protocol):
 
 
 AUTO, _BUCKETS, _SHUFFLE = "auto", "buckets", "shuffle"
-# Fewer bytes than this are not worth a second task.
+# Fewer bytes than this don't justify a second task.
 SMALL_INPUT_BYTES = 8 << 20
-# With buckets every task reads all files: from a disk of its own machine that is cheaper than moving segments about, up
-# to what its page cache and its patience hold; from an object store not for long.
+# With buckets every task reads all files. From a local disk that is cheaper than moving segments, up to about the size
+# of the page cache; from an object store only for small ones.
 _MAX_LOCAL_BYTES = 64 << 30
 _MAX_REMOTE_BYTES = 2 << 30
 
 
 def shuffles(inputs: Iterable[InputFile], plan: str) -> bool:
-    """Whether segments are to move to the tasks of their connections."""
+    """If segments are sent to the tasks of their connections."""
     if plan != AUTO:
         return plan == _SHUFFLE
     files = list(inputs)
@@ -61,12 +61,13 @@ def make_plan(
     survey_files: Callable[[list[InputFile], int], list[FileSurvey]] = survey_here,
     read_times: Callable[[list[FileSurvey], LakeCoverage], list[FileTimes]] = times_here,
 ) -> tuple[list[Task], list[FileSurvey]]:  # fmt: skip
-    """Tasks, and what every file is, as `survey_files` finds out. A file that cannot be read has no task. `read_times`
-    reads files that begin before what earlier ingests left."""
+    """Returns tasks, and a survey of every file, as `survey_files` makes it. A file that can't be read has no task.
+    `read_times` reads files that begin before what earlier ingests left."""
     files = list(inputs)
     size = sum(file.size for file in files)
     buckets = 1 if size < SMALL_INPUT_BYTES else max(cores, 1)
-    # Of many files a little each: the driver alone looks at them. The shuffle is for more than it should look at.
+    # Little is read of each of many files, so the driver surveys them. A shuffle is for more than the driver should
+    # read.
     least = 0 if shuffles(files, options.plan) else LEAST_SAMPLE
     sample = 0 if buckets == 1 else max(least, SAMPLE_BATCHES // max(len(files), 1))
     surveys = survey_files(files, sample)

@@ -1,4 +1,4 @@
-"""Reports how far the tasks of an ingest are. Each writes a small file in the lake, the one place that tasks and driver
+"""Reports the progress of an ingest. Each task writes a small file in the lake, the one place that tasks and driver
 share wherever they run; the driver sums them up."""
 
 from collections.abc import Callable, Iterator, Sequence
@@ -12,7 +12,7 @@ from kafkascope.lake.inside import inside
 from kafkascope.lake.place import Place
 from kafkascope.lake.write.heartbeat import INGESTS
 
-# An object store is asked less often than a disk.
+# An object store is polled less often than a disk.
 LOCAL_SECONDS, _REMOTE_SECONDS = 0.5, 5.0
 _SUFFIX = ".progress"
 # Bytes, frames, exchanges.
@@ -20,8 +20,8 @@ _ZERO = (0, 0, 0)
 
 
 class IngestProgress(NamedTuple):
-    """How far an ingest is: bytes of its files, packed as they are, frames and exchanges found. A request log has no
-    frames, a file of frames no exchanges."""
+    """Progress of an ingest: bytes of its files as stored (perhaps compressed), frames and exchanges. A request log has
+    no frames, a file of frames no exchanges."""
 
     files: int
     total_bytes: int
@@ -42,15 +42,15 @@ def write_progress(lake: Lake, ingest_id: str, task: int, size: int, frames: int
 def watch_progress(
     lake: Lake, ingest_id: str, shares: Sequence[int], start: IngestProgress, report: Callable[[IngestProgress], None]
 ) -> Iterator[None]:
-    """`report` gets what all tasks together have read; `shares` says of each how many read the same files as it does.
-    Their reports are deleted in the end."""
+    """`report` gets the sums over all tasks; `shares` is, per task, how many tasks read the same files. Their reports
+    are deleted at the end."""
     stop = Event()
     seconds = LOCAL_SECONDS if lake.place.local else _REMOTE_SECONDS
 
     def poll() -> None:
         while not stop.wait(seconds):
             progress = [_read_progress(place_for(lake, ingest_id, task), share) for task, share in enumerate(shares)]
-            # No task reports anything where no file can be read.
+            # If no file can be read, no task reports anything.
             size, frames, exchanges = (sum(column) for column in zip(_ZERO, *progress, strict=True))
             read = min(round(size), start.total_bytes)
             report(start._replace(read_bytes=read, frames=frames, exchanges=exchanges))

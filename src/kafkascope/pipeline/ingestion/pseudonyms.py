@@ -1,6 +1,6 @@
-"""Replaces client ids, addresses and principals by pseudonyms: alike values stay alike, and nobody without the key can
-tell what they were. What a later ingest needs as it was is sealed with the same key, which is this user's own file and
-never in a lake."""
+"""Replaces client ids, addresses and principals by pseudonyms: equal values stay equal, and nobody without the key can
+recover them. Originals that a later ingest needs are sealed with the same key, which is a file of this user and never
+in a lake."""
 
 import os
 import secrets
@@ -16,7 +16,7 @@ from kafkascope.errors import InputError
 
 KEY_FILE = "KAFKASCOPE_PSEUDONYM_KEY"
 _KEY_BYTES = 32
-# Columns by name, wherever they stand: who somebody is, and where.
+# Columns by name, in any table: who somebody is, and where.
 # A member id of the classic protocol begins with its client id.
 CLIENTS = frozenset(
     "client_id instance_id group_instance_id rack_id rack member_id leader transactional_id transactional_ids"
@@ -27,11 +27,11 @@ PRINCIPALS = frozenset(
     "principal principal_name principal_filter owner_principal_name token_requester_principal_name user entity_name"
     " match".split()
 )
-# Text for people may name anybody.
+# Text for people may contain any name.
 TEXTS = frozenset(
     "error_message acknowledge_error_message batch_index_error_message reason metadata committed_metadata".split()
 )
-# What else a name means in one table. A coordinator's key may be a transactional id.
+# Columns whose meaning depends on the table. A coordinator's key may be a transactional id.
 _KIND_BY_TABLE = {
     ("alter_user_scram_credentials_request", "name"): "principal",
     ("describe_user_scram_credentials_request", "name"): "principal",
@@ -41,10 +41,10 @@ _KIND_BY_TABLE = {
 }
 # An ACL may be about a user.
 RESOURCES = frozenset(("resource_name", "resource_name_filter"))
-# A quota's name is of what its type says.
+# The type of a quota's entity decides what its name is.
 _ENTITY_TYPE, _ENTITY_KINDS = "entity_type", {"client-id": "client", "ip": "place"}
 _ENTITY_NAMES = frozenset(("entity_name", "match"))
-# Bytes with addresses: of a client, and in the subscriptions and assignments of Kafka Streams.
+# Bytes that contain addresses: of a client, and in the subscriptions and assignments of Kafka Streams.
 _BYTES_COLUMNS = frozenset(
     "client_host_address metadata assignment member_metadata member_assignment metadata_bytes".split()
 )
@@ -54,7 +54,7 @@ _NONCE_BYTES, _PROOF_BYTES = 16, 16
 
 
 def load_key() -> bytes:
-    """Made at the first use."""
+    """The key is created at first use."""
     named = os.environ.get(KEY_FILE)
     path = Path(named) if named else Path.home() / ".config" / "kafkascope" / "pseudonym.key"
     try:
@@ -65,9 +65,11 @@ def load_key() -> bytes:
                 file.write(secrets.token_bytes(_KEY_BYTES))
         content = path.read_bytes()
     except OSError as error:
-        raise InputError(f"{path}: {(error.strerror or str(error)).lower()}; {KEY_FILE} names another file") from None
+        raise InputError(
+            f"{path}: {(error.strerror or str(error)).lower()}; set {KEY_FILE} to use another file"
+        ) from None
     if len(content) < _KEY_BYTES:
-        raise InputError(f"{path}: {len(content)} bytes are too few for a key; delete it, and a new one is made")
+        raise InputError(f"{path}: {len(content)} bytes are too few for a key; delete the file to get a new one")
     return content
 
 
@@ -77,7 +79,7 @@ class Pseudonyms:
         self._cache: dict[tuple[str, str], str] = {}
 
     def table(self, table: pa.Table, name: str) -> pa.Table:
-        """`name` is that of the lake's table."""
+        """`name` is the lake table's name."""
         columns = [
             pa.chunked_array([self._array(name, field.name, chunk) for chunk in column.chunks], field.type)
             if _touches(name, field.name, field.type)
@@ -87,7 +89,8 @@ class Pseudonyms:
         return pa.table(columns, schema=table.schema)
 
     def seal(self, text: str) -> str:
-        """Text that only who has the key reads again: a keyed stream over it, and a keyed digest of both."""
+        """Seals text so that only the holder of the key can read it: a keyed stream cipher, and a keyed digest of
+        both."""
         nonce = secrets.token_bytes(_NONCE_BYTES)
         content = nonce + self._stream(nonce, text.encode())
         return SEALED + b64encode(self._proof(content) + content).decode()
@@ -100,7 +103,7 @@ class Pseudonyms:
         return self._stream(content[:_NONCE_BYTES], content[_NONCE_BYTES:]).decode()
 
     def _stream(self, nonce: bytes, content: bytes) -> bytes:
-        # Of a length that is fixed: no other key and nonce make the same bytes.
+        # Fixed length, so that no other key and nonce make the same bytes.
         start = blake2b(nonce, key=self._secret[:64], person=b"sealed stream").digest()
         over = np.frombuffer(shake_256(start).digest(len(content)), np.uint8)
         return (np.frombuffer(content, np.uint8) ^ over).tobytes()
@@ -160,14 +163,14 @@ class Pseudonyms:
         return f"client-{self._token('client', word)}" if word else word
 
     def _place(self, word: str) -> str:
-        """The port stays: it says which listener it was."""
+        """Keeps the port, which identifies the listener."""
         host, colon, port = word.rpartition(":") if ":" in word else (word, "", "")
         if colon and not port.isdigit():
             host, colon, port = word, "", ""
         return f"host-{self._token('host', host.strip('/'))}{colon}{port}" if word else word
 
     def _principal(self, word: str) -> str:
-        """`User:*` is everybody, which says nothing of anybody."""
+        """Keeps `User:*`, which is everybody."""
         kind, colon, name = word.partition(":")
         if not colon:
             kind, name = "", word
@@ -178,12 +181,14 @@ class Pseudonyms:
 
 
 def unseal(text: str) -> str:
-    """As it was, sealed or not."""
+    """Returns the original text, sealed or not."""
     if not text.startswith(SEALED):
         return text
     plain = Pseudonyms(load_key())._unseal(text)
     if plain is None:
-        raise InputError(f"this lake's pseudonyms are of another key than this user's; {KEY_FILE} names its file")
+        raise InputError(
+            f"this lake's pseudonyms were made with another key than this user's; set {KEY_FILE} to its file"
+        )
     return plain
 
 

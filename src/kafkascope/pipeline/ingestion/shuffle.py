@@ -1,5 +1,5 @@
-"""Moves TCP segments to the tasks of their connections, for recordings that no one machine should read whole: packed
-segments of a file, a row for each bucket of connections and chunk; and such rows, sorted as recorded, to exchanges."""
+"""Sends TCP segments to the tasks of their connections, for recordings too large for one machine. Packs the segments of
+a file into one row per bucket of connections and chunk; turns such rows, sorted as recorded, into exchanges."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -27,8 +27,8 @@ from kafkascope.errors import InputError
 from kafkascope.limits import MAX_UNUSED_FLOWS
 from kafkascope.pipeline.ingestion.inputs import open_input
 
-# A row has segments, in the bytes of an Arrow stream, or a note: JSON that tells of a file, or nothing, which says that
-# a bucket is there. To Spark a row is a row whatever its size, and one a segment would be a thousand times as many.
+# A row has segments, as the bytes of an Arrow stream, or a note: JSON about a file, or nothing, which announces a
+# bucket. Spark's cost is per row, whatever its size, and one row per segment would be a thousand times as many.
 SEGMENT_COLUMNS = "bucket int, file int, chunk int, note string, segments binary"
 _ARROW = pa.schema(
     [
@@ -39,7 +39,7 @@ _ARROW = pa.schema(
         ("segments", pa.binary()),
     ]
 )
-# The order in which a task wants them. Notes come before the chunks of their file.
+# The order that a task expects. Notes come before the chunks of their file.
 ORDER = ("bucket", "file", "chunk")
 _NOTE = -1
 _PACKED = pa.schema(
@@ -55,24 +55,24 @@ _PACKED = pa.schema(
         ("payload", pa.large_binary()),
     ]
 )
-# Both ends in 36 bytes, as a flow's name.
+# Both endpoints in 36 bytes, as the name of a flow.
 _ENDS = Struct(">16sH16sH")
-# Packets are numbered over all files: a file's number is in the high bits, above its packets'.
+# Packets are numbered across all files: the file's number is in the high bits.
 _FILE_BITS = 40
-# Up to so many times a batch of `read`.
+# At most this many times a batch of `read`.
 _MAX_CHUNKS = 4
 
 
 def chunk_bytes(buckets: int) -> int:
-    """A batch of packets is larger the fewer of them go to one bucket: each costs milliseconds, whatever is in it."""
+    """The fewer packets go to one bucket, the larger the batch: each row costs milliseconds, whatever its size."""
     return min(buckets, _MAX_CHUNKS) * CHUNK_BYTES
 
 
 def segment_rows(
     uri: str, file: int, skip: int, buckets: int, bucket_of: Callable[[Endpoints], int]
 ) -> Iterator[pa.RecordBatch]:
-    """The segments of one capture, and what is to be reported of it; `file` is its place among all, `skip` how many of
-    its packets an earlier ingest has read."""
+    """The segments of one capture, and its account; `file` is its index among all files, `skip` how many of its packets
+    an earlier ingest has read."""
     flows = Flows()
     reader = SegmentReader(flows)
     account = Account()
@@ -88,12 +88,12 @@ def segment_rows(
             if len(segments.flow):
                 yield _rows(segments, names, file, chunk)
             if len(flows.ends) > MAX_UNUSED_FLOWS:
-                # What is packed has its names: all numbers are free again.
+                # Packed rows carry the flows' names: all numbers are free again.
                 reader.release(np.arange(len(flows.ends)))
                 names.forget()
         account.add_problems(reader.finish().problems)
     except InputError as error:
-        # As with buckets: the others are read.
+        # As with buckets: the other files are still read.
         why = str(error)
     except Exception as error:  # noqa: BLE001
         from kafkascope.pipeline.ingestion.failing_files import why_of
@@ -113,7 +113,7 @@ def note_row(bucket: int, file: int, text: str) -> pa.RecordBatch:
 
 
 class _FlowNames:
-    """Flow number to bucket and name, found once."""
+    """Maps flow numbers to bucket and name, each computed once."""
 
     def __init__(self, flows: Flows, bucket_of: Callable[[Endpoints], int]) -> None:
         self._flows, self._bucket_of = flows, bucket_of
@@ -134,7 +134,7 @@ def _name(ends: Endpoints) -> bytes:
 
 
 def _rows(segments: Segments, names: _FlowNames, file: int, chunk: int) -> pa.RecordBatch:
-    """A row for each bucket that has segments here."""
+    """One row per bucket that has segments here."""
     used, inverse = np.unique(segments.flow, return_inverse=True)
     targets = [names(number) for number in used.tolist()]
     flows = pa.array([name for _, name in targets], pa.binary())
@@ -184,7 +184,7 @@ def _payloads(segments: Segments, rows: Any) -> pa.LargeBinaryArray:
 
 
 def by_bucket(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, Iterator[pa.RecordBatch]]]:
-    """Sorted rows as one stream of batches a bucket. Each must be read to its end before the next."""
+    """Splits sorted rows into one stream of batches per bucket. Read each to its end before the next."""
     pieces = (piece for batch in batches for piece in _split(batch))
     piece_ahead = next(pieces, None)
     while piece_ahead is not None:
@@ -213,7 +213,7 @@ def _split(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
 
 
 class SegmentsReading:
-    """What `Reading` is for files, for the rows of one bucket."""
+    """The counterpart of `Reading`, for the rows of one bucket."""
 
     def __init__(
         self, batches: Iterator[pa.RecordBatch], uris: Sequence[str], kafka_ports: Sequence[int], part: Part,
@@ -228,9 +228,9 @@ class SegmentsReading:
         self._tallies = FileTallies(self.recordings)
         self.account = Account()
         self.carried: list[Carried] = []
-        # File to why it could not be read.
+        # File to the reason why it couldn't be read.
         self.bad: dict[str, str] = {}
-        # The same of those that no part of the reader expected.
+        # The same for errors that no part of the reader expected.
         self.broken: dict[str, str] = {}
         self.file_bytes = 0
 
@@ -333,7 +333,7 @@ class SegmentsReading:
         )
 
     def _release(self, numbers: Int64s, flows: Flows) -> None:
-        """Flow numbers that no connection uses any more go to other flows."""
+        """Frees flow numbers that no connection uses any more."""
         if len(numbers):
             self._free = numbers.tolist()
             for number in self._free:
@@ -343,7 +343,7 @@ class SegmentsReading:
 
     def _number(self, name: bytes, flows: Flows) -> int:
         if not self._numbers and not self._free:
-            # Those that an earlier ingest left have their numbers already.
+            # Flows that an earlier ingest left have numbers already.
             self._numbers = {_name(ends): number for number, ends in enumerate(flows.ends)}
         number = self._numbers.get(name)
         if number is None:
@@ -359,5 +359,5 @@ class SegmentsReading:
 
 
 def _column(column: pa.Array) -> Any:
-    """A copy: within the bytes of a stream numbers lie anywhere, and the kernels want them aligned."""
+    """Copies the numbers: within the bytes of a stream they may be unaligned, and the kernels need them aligned."""
     return column.to_numpy(zero_copy_only=False).copy()

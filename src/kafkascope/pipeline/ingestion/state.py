@@ -1,4 +1,4 @@
-"""Loads what a lake has of earlier ingests: which recordings, and what they left unfinished."""
+"""Loads the state of earlier ingests from a lake: which recordings they read, and what they left unfinished."""
 
 import io
 from collections.abc import Collection
@@ -24,16 +24,16 @@ from kafkascope.pipeline.ingestion.plain_frames import FRAMES
 from kafkascope.pipeline.ingestion.pseudonyms import unseal
 from kafkascope.times import EPOCH, microseconds_of
 
-# Files of lines, and the column that counts them.
+# Kinds of files of lines, and the column that counts the lines.
 _LINES = {LOG: "log_lines", FRAMES: "frames"}
-# Of a folder's logs that may have grown since: those that were read last.
+# Logs of a folder may have grown since: keep this many of those read last.
 _MAX_LOGS = 16
 _PIECE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class UnfinishedConnection:
-    """What an ingest left of one connection. `connection_id` is None until it is named."""
+    """The unfinished state of one connection after an ingest. `connection_id` is None until it is named."""
 
     ingest_id: str
     connection_id: str | None
@@ -43,8 +43,8 @@ class UnfinishedConnection:
 
 @dataclass(frozen=True, slots=True)
 class ResumePlan:
-    """`follows` are the ingests that a new one goes on from, `carried` one state a connection; `dropped` are (ingest,
-    connection) of states that gave way to one that got further, or cannot be read; `unread` says why these cannot."""
+    """`follows` are the ingests that a new one resumes, `carried` has one state per connection; `dropped` are (ingest,
+    connection) of states that another one got further than, or that can't be read; `unread` is why these can't."""
 
     follows: tuple[str, ...] = ()
     carried: tuple[str, ...] = ()
@@ -54,10 +54,10 @@ class ResumePlan:
 
 @dataclass(frozen=True, slots=True)
 class LakeState:
-    """`digests` are of all recordings; `sizes` are (bytes, packets, digest) by URI, as they were last; `heads` are the
-    ingests that no other goes on from, `unfinished` what they left. `logs` are (bytes, lines, digest), the last ones
-    first: of request logs by folder, since one that is rotated gets another name, of frames by URI. `spans` are (first,
-    last) times of all captures, in ns; `until` is the last one by URI. What is `distrusted` broke its reader."""
+    """`digests` are of all recordings; `sizes` are the last (bytes, packets, digest) by URI; `heads` are the ingests
+    that no other resumes, `unfinished` what they left. `logs` are (bytes, lines, digest), the newest first: of request
+    logs by folder, since rotation renames a log, of frames by URI. `spans` are (first, last) times of all captures, in
+    ns; `until` is the last time by URI. State in `distrusted` broke its reader."""
 
     digests: frozenset[str]
     sizes: dict[str, tuple[int, int, str]]
@@ -69,7 +69,7 @@ class LakeState:
     distrusted: bool = False
 
     def latest(self, ends: AbstractSet[Endpoints] | None = None) -> dict[str, int]:
-        """Head to the last packet of the connections that it left, or of those between these ends."""
+        """Head to the last packet of the connections that it left, or of those between these endpoints."""
         latest: dict[str, int] = {}
         for connection in self.unfinished:
             carried, _ = self._read(connection) if ends is not None else (None, None)
@@ -78,12 +78,12 @@ class LakeState:
         return latest
 
     def ends(self) -> frozenset[Endpoints]:
-        """Of all connections that were left."""
+        """Endpoints of all connections that were left."""
         return frozenset(carried.ends for carried, _ in map(self._read, self.unfinished) if carried is not None)
 
     def resume_plan(self, heads: Collection[str]) -> ResumePlan:
-        """From these heads. Of two that left the same connection, with that which got further. A lake is input: a state
-        that cannot be read is left out, and what it was about stays as it is."""
+        """Resumes these heads. If two left the same connection, the one that got further counts. A lake is untrusted
+        input: a state that can't be read is left out, and its connection stays as it is."""
         named: dict[str, UnfinishedConnection] = {}
         unnamed = []
         dropped = set()
@@ -108,9 +108,9 @@ class LakeState:
         return ResumePlan(tuple(sorted(heads)), tuple(carried), frozenset(dropped), tuple(unread))
 
     def _read(self, connection: UnfinishedConnection) -> tuple[Carried | None, str | None]:
-        """The state, or why there is none."""
+        """The state, or the reason why it can't be used."""
         if self.distrusted:
-            return None, "what an earlier run left broke its reader"
+            return None, "the state of an earlier run broke its reader"
         text = unseal(connection.state)
         try:
             return Carried.from_json(text), None
@@ -118,7 +118,7 @@ class LakeState:
             return None, str(error)
 
     def grown(self, file: InputFile) -> InputFile:
-        """A file that was read before and has grown since begins where it ended then."""
+        """For a file that was read before and has grown since: the new part, from its earlier end on."""
         earlier = self.sizes.get(file.uri)
         if earlier is not None and _continues(file, earlier):
             return replace(file, read_packets=earlier[1])
@@ -128,13 +128,13 @@ class LakeState:
         return file
 
     def grown_from(self, file: InputFile) -> str | None:
-        """The digest of what a file was that has `grown`."""
+        """The digest of what a `grown` file was before."""
         if not file.read_packets:
             return None
         earlier = self.sizes.get(file.uri)
         if earlier is not None and earlier[1] == file.read_packets and earlier[0] < file.size:
             return earlier[2]
-        # A half line at the end is read again.
+        # An incomplete line at the end is read again.
         return next(
             (
                 log[2]
@@ -157,7 +157,7 @@ def _folder(uri: str) -> str:
 
 
 def _whole_lines(grown: InputFile, earlier: tuple[int, int, str]) -> int:
-    """The last line that was there may have been a half one: then it could not be read, and is read now."""
+    """The earlier last line may have been incomplete: then it couldn't be read, and is read now."""
     size, lines, _ = earlier
     place = place_of(grown.uri)
     with filesystem_errors(place.uri), place.filesystem.open_input_file(place.path) as file:
@@ -181,7 +181,7 @@ def state_of(lake: Lake) -> LakeState:
     rows = [row for row in rows if row["kind"] is not None]
     _check(lake, rows)
     followed = {ingest_id for row in rows for ingest_id in row[FOLLOWS] or ()}
-    # A log or a file of frames leaves nothing to go on from.
+    # A log or a file of frames leaves no state to resume.
     heads = sorted({row[INGEST_ID] for row in rows if row["kind"] == CAPTURE} - followed)
     sizes: dict[str, tuple[int, int, str]] = {}
     spans: list[tuple[int, int]] = []
@@ -190,7 +190,7 @@ def state_of(lake: Lake) -> LakeState:
     for row in rows:
         if row["kind"] != CAPTURE:
             continue
-        # In a ring of files a name means other bytes from time to time: the last ones may go on.
+        # In a ring of files a name is reused for other bytes: the last ones may continue.
         sizes[row["capture_uri"]] = (row["bytes"], row["packets"], row["digest"])
         if row["first_at"] is not None and row["last_at"] is not None:
             spans.append((_ns(row["first_at"]), _ns(row["last_at"])))
@@ -204,20 +204,20 @@ def state_of(lake: Lake) -> LakeState:
     return LakeState(digests, sizes, tuple(heads), _unfinished(lake, heads), logs, tuple(spans), until)
 
 
-# What a row of `captures` has whatever it is about, and what those of captures have.
+# What every row of `captures` has, and what rows about captures have besides.
 _REQUIRED = ("capture_uri", "digest", "ingested_at")
 _REQUIRED_COUNTS = {CAPTURE: ("bytes", "packets"), **{kind: ("bytes", count) for kind, count in _LINES.items()}}
 
 
 def _check(lake: Lake, rows: list[dict[str, Any]]) -> None:
-    """The lake is input: what is counted on below is there."""
+    """The lake is untrusted input: checks that the columns used below have values."""
     for row in rows:
         missing = [name for name in _REQUIRED if row[name] is None]
         missing += [name for name in _REQUIRED_COUNTS.get(row["kind"], ()) if row[name] is None or row[name] < 0]
         if missing:
             raise InputError(
-                f"{lake.table('captures').uri}: ingest {row[INGEST_ID]} has a row without {' and '.join(missing)};"
-                " ingest into a new lake"
+                f"{lake.table('captures').uri}: ingest {row[INGEST_ID]} has a captures row without "
+                f"{' and '.join(missing)}; ingest into a new lake"
             )
 
 

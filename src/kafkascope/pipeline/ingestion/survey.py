@@ -1,4 +1,4 @@
-"""Looks at each file before the plan: its kind (capture, request log or plain frames), a capture's first time, and the
+"""Surveys each file before the plan: its kind (capture, request log or plain frames), a capture's first time, and the
 bytes of each flow in a sample."""
 
 from collections import Counter
@@ -19,9 +19,9 @@ from kafkascope.pipeline.ingestion.inputs import InputFile, open_input
 from kafkascope.pipeline.ingestion.plain_frames import FRAMES, is_frames
 
 BAD_FILE = "bad"
-# Batches of packets that are looked at, over all files, of a few megabytes each: enough to know an elephant.
+# Batches of packets to sample over all files, a few megabytes each: enough to spot a large flow.
 SAMPLE_BATCHES = 10
-# Of any one file, however many there are: a megabyte and a half.
+# At least this much of each file, however many there are: a megabyte and a half.
 LEAST_SAMPLE = 2
 # What a message costs, in bytes of large ones: reading its header, pairing it, its rows. A segment with less than its
 # flow can carry ends a message, nearly always.
@@ -30,8 +30,8 @@ _MESSAGE_BYTES = 5_000
 
 @dataclass(frozen=True, slots=True)
 class FileSurvey:
-    """`error` says why it cannot be read, `broken` how it broke the reader. `flows` are what flows cost in the
-    sample, in bytes, by their ends. A file that is `apart` begins before what earlier ingests left."""
+    """`error` is why it can't be read, `broken` how it broke the reader. `flows` maps endpoints to the cost of a flow
+    in the sample, in bytes. A file that is `apart` begins before what earlier ingests left."""
 
     file: InputFile
     kind: str
@@ -43,7 +43,7 @@ class FileSurvey:
 
 
 def survey_file(file: InputFile, *, sample: int) -> FileSurvey:
-    """`sample` is how many batches are looked at for their flows. Never raises on what the file holds."""
+    """`sample` is how many batches are sampled for flows. Never raises on what the file contains."""
     place = place_of(file.uri)
     try:
         if is_frames(place):
@@ -63,7 +63,7 @@ def survey_file(file: InputFile, *, sample: int) -> FileSurvey:
 
 
 def survey_here(files: list[InputFile], sample: int) -> list[FileSurvey]:
-    """In this process."""
+    """Surveys the files in this process."""
     return [survey_file(file, sample=sample) for file in files]
 
 
@@ -86,7 +86,7 @@ def _capture(file: InputFile, sample: int) -> FileSurvey:
 
 
 def _costs(segments: Segments, fullest: dict[int, int]) -> Iterator[tuple[int, int]]:
-    """Of each flow in these segments; `fullest` remembers the largest segment of each."""
+    """The cost of each flow in these segments; `fullest` keeps the largest segment of each."""
     length, flow = segments.wire_length, segments.flow
     for number in np.unique(flow).tolist():
         own = length[flow == number]
@@ -104,8 +104,8 @@ def packets_of(uri: str) -> Iterator[Packets]:
 
 
 def balanced(surveys: list[FileSurvey], buckets: int) -> dict[Endpoints, int]:
-    """Flows of the sample to buckets, the largest first and each into the emptiest: one connection may have nearly half
-    of all bytes. What the sample has not goes by its hash."""
+    """Assigns sampled flows to buckets, the largest first, each to the emptiest: one connection may have nearly half of
+    all bytes. Flows that aren't in the sample are assigned by hash."""
     sizes: Counter[Endpoints] = Counter()
     for survey in surveys:
         for ends, size in survey.flows:

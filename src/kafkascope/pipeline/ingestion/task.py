@@ -1,5 +1,5 @@
-"""Runs one task of an ingest: reads recordings, writes new files of the lake and accounts for what was read. It knows
-nothing of Spark; nothing is in the lake until the driver commits."""
+"""Runs one task of an ingest: reads recordings, writes new files of the lake and accounts for what was read. It doesn't
+depend on Spark; nothing is in the lake until the driver commits."""
 
 import json
 import time
@@ -42,23 +42,23 @@ from kafkascope.pipeline.ingestion.pseudonyms import Pseudonyms
 from kafkascope.pipeline.ingestion.shuffle import SegmentsReading, chunk_bytes
 from kafkascope.pipeline.ingestion.worker import tune_process
 
-# How often a task says how far it is.
+# How often a task reports its progress.
 PROGRESS_SECONDS = 1.0
 CAPTURES = "captures"
 _UNFINISHED_KIND = "unfinished"
-# Of a task, in the lake: the file that it reads.
+# In the lake, per task: the file that it is reading.
 READING_MARK = ".reading"
-# What a file has no more once it is whole.
+# Problems that end once a file is whole.
 _NOT_WHOLE = frozenset({"cut", "compression"})
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """`kind` is CAPTURES, for all captures of the ingest, or the kind of the one file. `bucket` of `buckets` are the
-    connections that are this task's, by hash or as `placed` says; the first also accounts for the files. `carried` is
-    what the ingests left unfinished that it `follows`, but for (ingest, connection) that were `dropped` for one that
-    got further or could not be `unread` again; `skip` is how many packets of a file were read then. With `marks` it
-    leaves a mark of the file that it reads, for the driver to find should it die."""
+    """`kind` is CAPTURES, for all captures of the ingest, or the kind of the one file. Connections of `bucket`, one of
+    `buckets`, are this task's, by hash or as `placed` assigns them; the first bucket also accounts for the files.
+    `carried` is the unfinished state of the ingests that it `follows`, except (ingest, connection) in `dropped`, which
+    another one got further with, or in `unread`; `skip` is how many packets of a file were read then. With `marks` it
+    marks the file that it reads, for the driver to find if it dies."""
 
     lake: str
     ingest_id: str
@@ -90,8 +90,8 @@ class Task:
 
 @dataclass(slots=True)
 class FileAccount:
-    """What one task found in one file. `pending` is what counts only because the recording ends here: an ingest that
-    goes on from there counts it itself."""
+    """What one task found in one file. `pending` counts what is final only because the recording ends here: an ingest
+    that continues from there counts it itself."""
 
     packets: int = 0
     log_lines: int = 0
@@ -114,8 +114,8 @@ class FileAccount:
 
 @dataclass(slots=True)
 class TaskResult:
-    """What a task leaves: its files, and the account of every recording by its URI; or no more than the file that broke
-    it, and why."""
+    """What a task leaves: its files, and the account of every recording by its URI; or only the file that broke it, and
+    why."""
 
     files: list[NewFile] = field(default_factory=list)
     accounts: dict[str, FileAccount] = field(default_factory=dict)
@@ -140,7 +140,7 @@ def task_result_from_json(text: str) -> TaskResult:
 
 
 def run(task: Task, segments: Iterator[pa.RecordBatch] | None = None) -> TaskResult:
-    """`segments` are the rows of this task's bucket, where others have read the captures."""
+    """`segments` are the rows of this task's bucket, if other tasks have read the captures."""
     tune_process()
     lake = open_lake(task.lake)
     files, pending_files = Files(lake, task.ingest_id), Files(lake, pending(task.ingest_id))
@@ -161,7 +161,7 @@ def run(task: Task, segments: Iterator[pa.RecordBatch] | None = None) -> TaskRes
 
 
 class _CurrentFile:
-    """The file that a task is at: none yet while it takes up what earlier ingests left."""
+    """The file that a task is reading; none while it resumes what earlier ingests left."""
 
     def __init__(self, task: Task, lake: Lake) -> None:
         self.uri = ""
@@ -191,7 +191,7 @@ def _recorded(
 
     def on_bad(error: InputError) -> None:
         if isinstance(error, KernelError):
-            # What was read of it before is not to land: the file is a broken one.
+            # Discard what was read of it before: the file is broken.
             raise error
         message = str(error)
         bad[next((uri for uri in task.uris if message.startswith(uri)), task.uris[0])] = message
@@ -237,7 +237,7 @@ def _recorded(
     ended.flush()
     _connections(files, pending_files, reading, pseudonyms)
     account = reading.account
-    # A capture that ends too early may go on in the next ingest.
+    # A capture that ends too early may continue in the next ingest.
     _problems(writer, account, reading.recordings, pending_writer if task.kind == CAPTURES else None)
     exchanges = writer.by_uri + pending_writer.by_uri - earlier_pending.repeated(reopen)
     quarantined = writer.quarantined_by_uri + pending_writer.quarantined_by_uri
@@ -259,7 +259,7 @@ def _recorded(
 
 
 def _dropped(task: Task, part: Part) -> set[tuple[str, str]]:
-    """Those whose connection is this task's. One that nobody goes on with is the first task's."""
+    """Dropped states of this task's connections. Those that no task resumes belong to the first task."""
     mine = {carried.connection_id for carried in part.mine()}
     connections = {carried.connection_id for carried in part.carried}
     return {
@@ -270,14 +270,14 @@ def _dropped(task: Task, part: Part) -> set[tuple[str, str]]:
 
 
 def _resumed_connections(part: Part) -> set[str]:
-    """Names of the connections that this ingest goes on with, be it in another task, as their rows had them: one
-    without a frame of Kafka so far has no name in its state."""
+    """Names of the connections that this ingest resumes, even in another task, as their rows have them: one without a
+    Kafka frame so far has no name in its state."""
     names = {connection_name(connection_hash(connection_of(carried))) for carried in part.carried}
     return names | {carried.connection_id for carried in part.carried if carried.connection_id is not None}
 
 
 def _reopened(uri: str) -> Any:
-    """None for what is no file any more, or never was: the name comes out of the lake."""
+    """None if it isn't a file, or is gone: the name comes from the lake."""
     try:
         return open_input(uri) if place_of(uri).info().type == fs.FileType.File else None
     except KafkascopeError:
@@ -285,7 +285,7 @@ def _reopened(uri: str) -> Any:
 
 
 def _progress_writer(task: Task, lake: Lake) -> Callable[[int, int, int], None]:
-    """Says how far the task is, in bytes, frames and exchanges, but not all the time."""
+    """Reports the task's progress in bytes, frames and exchanges, at most every few seconds."""
     written_at = 0.0
 
     def report(size: int, frames: int, exchanges: int) -> None:
@@ -335,8 +335,8 @@ def _unfinished(files: Files, carried: list[Carried], pseudonyms: Pseudonyms | N
 def _connections(
     files: Files, pending_files: Files, reading: Reading | SegmentsReading, pseudonyms: Pseudonyms | None
 ) -> None:
-    """Those of earlier ingests too: the rows count from their beginning. One that a later ingest may go on with is
-    pending, so that it has one row whoever reads."""
+    """Rows of connections, including those of earlier ingests: they count from their beginning. One that a later ingest
+    may resume is pending, so that it has one row for every reader."""
     ends = reading.ends
     unfinished = {connection.number for connection in reading.carried}
     for target, is_pending in ((files, False), (pending_files, True)):
@@ -356,8 +356,8 @@ def _add_connections(files: Files, rows: pa.Table, pseudonyms: Pseudonyms | None
 def _problems(
     writer: ExchangeWriter, account: Account, recordings: Recordings, cut: ExchangeWriter | None = None
 ) -> None:
-    """The first few of each kind, and a row for the rest. Files are read one after the other: it begins in the file
-    of the last that was kept. Those that were cut off go to `cut`, where it is given."""
+    """The first few problems of each kind, and one row for the rest. Files are read one after another, so that row
+    begins in the file of the last one kept. Problems at cut ends go to `cut`, if given."""
     rows: list[tuple[str, Problem]] = []
     for kind, count in account.problems.items():
         kept = [_placed(recordings, uri, problem) for uri, problem in account.kept.get(kind, [])]
@@ -366,7 +366,7 @@ def _problems(
         if more:
             uri = kept[-1][0] if kept else account.file
             lost = account.problem_bytes[kind] - sum(problem.lost_bytes for _, problem in kept)
-            where = "" if uri == account.file else ", in this file and those that were read after it"
+            where = "" if uri == account.file else ", in this file and those read after it"
             rows.append((uri, Problem(kind, f"{more} more of this kind{where}", -1, -1, lost)))
     if cut is not None:
         cut.problems(row for row in rows if row[1].kind in _NOT_WHOLE)
@@ -375,8 +375,8 @@ def _problems(
 
 
 def _placed(recordings: Recordings, uri: str, problem: Problem) -> tuple[str, Problem]:
-    """Packets are numbered over all files, and a problem may show only in a later one than its packet's. What cannot be
-    read again has the number that it had in its file."""
+    """Packets are numbered across all files, and a problem may show only in a later file than its packet's. What can't
+    be read again keeps the number that it had in its file."""
     if problem.place < 0 or problem.kind == _UNFINISHED_KIND:
         return uri, problem
     files, packets = recordings.place(np.array([problem.place]))
@@ -395,10 +395,10 @@ def _accounts(
     settled: Mapping[str, Mapping[str, int]],
     bad: dict[str, str],
 ) -> dict[str, FileAccount]:
-    """What a task found in each of its files. The first task reports their packets and times, for all."""
+    """What a task found in each of its files. The first task reports their packets and times, for all tasks."""
     accounts = {uri: FileAccount() for uri in task.uris}
     for uri, count in exchanges.items():
-        # What began in a file of an earlier ingest, and was no row then, counts in the first of this one.
+        # What began in a file of an earlier ingest without making a row counts in the first file of this one.
         accounts[uri if uri in accounts else task.uris[0]].exchanges += count
     for uri in quarantined.keys() & accounts.keys():
         accounts[uri].quarantined = quarantined[uri]
@@ -411,7 +411,7 @@ def _accounts(
         for name, waiting in PENDING_COLUMNS.items():
             setattr(account, waiting, getattr(tally, name) - settled.get(uri, {}).get(name, 0))
         if task.bucket == 0:
-            # The lines of a log are all read again, for what they tell of the clients.
+            # All lines of a log are read again, because they identify the clients.
             skipped = task.skip.get(uri, 0) if task.kind == CAPTURES else 0
             account.packets, account.log_lines = tally.packets + skipped, tally.log_lines
             account.first_ns, account.last_ns = tally.first_ns, tally.last_ns

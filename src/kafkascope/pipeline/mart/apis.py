@@ -1,5 +1,5 @@
-"""Computes the marts of latency, errors, throttling and client versions from exchanges: one DataFrame of all, which one
-job writes."""
+"""Computes the marts of latency, errors, throttling and client versions from exchanges: one DataFrame, which one job
+writes."""
 
 from typing import TYPE_CHECKING
 
@@ -22,8 +22,8 @@ _BITS = 14
 
 
 def _exchange_with(aggregate: str, value: str, condition: str = "true") -> str:
-    """The exchange with the largest or smallest value; of several the one whose id comes last or first, so that it is
-    the same however the rows lie."""
+    """The exchange with the largest or smallest value; ties go to the last or first id, so that the order of rows
+    doesn't matter."""
     return f"{aggregate}_by(exchange_id, IF({condition}, struct({value}, exchange_id), NULL))"
 
 
@@ -132,7 +132,7 @@ def _served_versions() -> pa.Table:
         request = message(f"{api}Request")
         for version in request.all_versions():
             spans = request.releases_of(version)
-            # The last span without an end is still served by the newest release.
+            # If the last span has no end, the newest release still serves it.
             rows.append((key, version, spans[0].first, spans[-1].last, spans[-1].last is None))
     names = ("api_key", "api_version", "first_release", "last_release", "in_newest")
     return pa.table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))

@@ -12,14 +12,14 @@ from kafkascope.lake.write.files import Files, NewFile
 from kafkascope.pipeline.mart.facts import LakeFacts, NamedBroker, RecordedCalls
 
 _Row = dict[str, Any]
-# Brokers have one address per listener, so a cluster has some thousands at the most.
+# Brokers have one address per listener, so a cluster has at most some thousands.
 _PORTION_ROWS = 20_000
-# Of a port.
+# The number of ports.
 _PORT_DIGITS = 5
 
 
 def broker_rows(facts: LakeFacts) -> list[_Row]:
-    """One per address and cluster. Calls count for the address's own cluster; others only name it."""
+    """One row per address and cluster. Calls count for the address's own cluster; others only name it."""
     clusters = clusters_of(facts)
     named: dict[tuple[str, str | None], list[NamedBroker]] = {}
     for name in facts.named_brokers:
@@ -44,8 +44,8 @@ def write_brokers(lake: Lake, prefix: str, facts: LakeFacts) -> list[NewFile]:
 
 
 def clusters_of(facts: LakeFacts) -> dict[str, str]:
-    """The cluster of each address: by its own exchanges, else the only one whose brokers name it. Produce and Fetch
-    have no cluster id, so many brokers are known by name alone."""
+    """The cluster of each address: by its own exchanges, otherwise the only one whose brokers name it. Produce and
+    Fetch have no cluster id, which is why many brokers are known only by being named."""
     by_name: dict[str, set[str]] = {}
     for name in facts.named_brokers:
         cluster_id = name.cluster_id or facts.clusters.get(name.by)
@@ -55,7 +55,7 @@ def clusters_of(facts: LakeFacts) -> dict[str, str]:
 
 
 def _address(host: str, port: int) -> str:
-    """As `exchanges` has it: `10.0.0.1:9092`, `[2001:db8::1]:9092`, and a name as it is."""
+    """Formats an address as `exchanges` has it: `10.0.0.1:9092`, `[2001:db8::1]:9092`, and a name unchanged."""
     with suppress(ValueError):
         host = str(ip_address(host.strip("[]")))
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
@@ -71,9 +71,9 @@ def _row(key: tuple[str, str | None], named: list[NamedBroker], recorded: Record
         "cluster_id": cluster_id,
         "node_id": newest[-1].node_id if newest else None,
         "host": newest[-1].host if newest else host.strip("[]"),
-        # A request log may have any text for an address.
+        # A request log may have any text as address.
         "port": int(port) if port.isascii() and port.isdigit() and len(port) <= _PORT_DIGITS else None,
-        # FindCoordinator has none.
+        # FindCoordinator has no cluster id.
         "rack": next((name.rack for name in reversed(newest) if name.rack is not None), None),
         "calls": recorded.calls,
         "first_at": min((low for low, _ in times if low is not None), default=None),

@@ -1,4 +1,4 @@
-"""Builds all marts of a lake anew: tasks write the rows, and each mart is replaced in one commit."""
+"""Rebuilds all marts of a lake: tasks write the rows, and each mart is replaced in one commit."""
 
 import json
 import os
@@ -25,16 +25,16 @@ from kafkascope.pipeline.spark_jobs import parallel_jobs
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# Jobs and commits that run side by side: planning one leaves the executors idle.
+# Jobs and commits that run in parallel: planning one leaves the executors idle.
 _AT_ONCE = 5
-# They are made of the other marts.
+# These are made from the other marts.
 _OF_OTHERS = ("findings", "incidents")
 
 
 def build_marts(
     spark: "SparkSession", lake: str | os.PathLike[str] | Lake, thresholds: Mapping[str, float] | None = None
 ) -> dict[str, int]:
-    """Mart to rows. `thresholds` are those of findings that are not to be the defaults, as `rule.threshold`."""
+    """Returns the number of rows per mart. `thresholds` overrides defaults of findings, as `rule.threshold`."""
     lake = lake if isinstance(lake, Lake) else upgraded(find_lake(lake))
     prefix = f"mart-{uuid4().hex}"
     needs = (facts.TABLES, share.TABLES, streams.TABLES, quorum.TABLES, apis.TABLES, topics_and_groups.TABLES)
@@ -62,7 +62,7 @@ def build_marts(
 def _jobs(
     spark: "SparkSession", lake: Lake, sources: Sources, prefix: str, collected: "Future[facts.LakeFacts]"
 ) -> list[Callable[[], list[NewFile]]]:
-    """What each can do without the facts it does while they are found."""
+    """Does what doesn't depend on the facts while they are collected."""
     absent = sources.absent
 
     def written(rows: Any, write: Any) -> list[NewFile]:

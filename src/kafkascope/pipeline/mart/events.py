@@ -1,5 +1,5 @@
 """Writes the SQL of flat events: every statement has all columns of its subject, in one order and type, so that one
-union holds them all."""
+union has them all."""
 
 import re
 from collections.abc import Collection, Iterable, Mapping
@@ -17,26 +17,26 @@ class TablesByName(Protocol):
     def __getitem__(self, name: str, /) -> "DataFrame": ...
 
 
-# The id of no topic, as bodies have it.
+# The topic id in bodies that means none.
 NO_TOPIC = "AAAAAAAAAAAAAAAAAAAAAA"
 
-# Tables without which a statement has no row; those that are joined from the left may be missing.
+# A statement has no rows if one of these tables has none; tables of left joins may be missing.
 _NEEDED = re.compile(r"(?:FROM|(?<!LEFT )JOIN)\s+\{(\w+)\}")
 _NAMED = re.compile(r"\{(\w+)\}")
 
 
 def columns_of(text: str) -> dict[str, str]:
-    """Name to type, of `kind string, at_us bigint`."""
+    """Name to type, from `kind string, at_us bigint`."""
     return dict(part.split() for part in text.split(","))
 
 
 def select(columns: Mapping[str, str], source: str, **values: str) -> str:
-    """What is not given is null."""
+    """Columns without a value are null."""
     return f"SELECT {', '.join(f'{value} AS `{name}`' for name, value in _all(columns, values).items())}\n{source}"
 
 
 def struct(columns: Mapping[str, str], **values: str) -> str:
-    """The same as one value, for messages with several events each: `inline` makes rows of them."""
+    """The same as one value, for messages with several events each: `inline` turns them into rows."""
     return f"named_struct({', '.join(f'{name!r}, {value}' for name, value in _all(columns, values).items())})"
 
 
@@ -46,13 +46,13 @@ def _all(columns: Mapping[str, str], values: Mapping[str, str]) -> dict[str, str
 
 
 def flat_map(array: str, name: str, value: str) -> str:
-    """`value` for each `name` of the array: a flat array of what may be arrays; none where the array is null."""
+    """A flat array of `value`, itself an array, for each `name` of the array; empty if the array is null."""
     return f"coalesce(flatten(transform({array}, {name} -> coalesce({value}, array()))), array())"
 
 
 def disconnected(columns: Mapping[str, str], requests: str, order: str) -> str:
-    """Ends of the connections on which members sent these requests. One that a later ingest went on with is there more
-    than once."""
+    """Ends of the connections on which members sent these requests. A connection that a later ingest resumed has
+    several rows."""
     source = f"""
 FROM (SELECT connection_id, broker_address, min(closed_at) AS at FROM {{connections}}
       WHERE closed IN ('fin', 'reset') GROUP BY ALL) c
@@ -74,8 +74,8 @@ JOIN (SELECT DISTINCT connection_id, group_id, member_id FROM {{{requests}}}) q 
 def union(
     spark: "SparkSession", statements: Iterable[str], tables: TablesByName, absent: Collection[str]
 ) -> "DataFrame | None":
-    """A statement about tables that have no row is left out: most recordings have one kind of group, and planning costs
-    more than reading them. None where that leaves nothing."""
+    """Leaves out statements about tables without rows: most recordings have one kind of group, and planning costs more
+    than reading them. Returns None if nothing is left."""
     text = union_text(statements, absent)
     return None if text is None else spark.sql(text, **named_tables(text, tables))
 
@@ -86,7 +86,7 @@ def union_text(statements: Iterable[str], absent: Collection[str]) -> str | None
 
 
 def named_tables(text: str, tables: TablesByName) -> dict[str, Any]:
-    """Those that a statement names."""
+    """The tables that a statement names."""
     return {name: tables[name] for name in set(_NAMED.findall(text))}
 
 

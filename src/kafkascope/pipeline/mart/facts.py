@@ -25,7 +25,7 @@ TABLES = {
     "exchanges": "capture_uri broker_address request_at response_at api group_id",
 }
 
-# Newer messages carry a topic's id alone. Ids never change their topic.
+# Newer messages have only a topic's id. An id never changes its topic.
 _TOPIC_QUERIES = (
     "SELECT inline(transform(topics, t -> struct(t.topic_id, t.name))) FROM {metadata_response}",
     "SELECT inline(transform(topics, t -> struct(t.topic_id, t.name))) FROM {create_topics_response}",
@@ -121,7 +121,7 @@ _STATEMENTS = (
 
 @dataclass(frozen=True, slots=True)
 class NamedBroker:
-    """A broker as responses of the address `by` name it; times in microseconds, first and last."""
+    """A broker as responses from the address `by` name it; first and last time in microseconds."""
 
     by: str
     cluster_id: str | None
@@ -135,7 +135,7 @@ class NamedBroker:
 
 @dataclass(slots=True)
 class RecordedCalls:
-    """What was recorded at one address; no times where a log has none."""
+    """What was recorded at one address; without times if a log has none."""
 
     calls: int = 0
     low: int | None = None
@@ -175,7 +175,7 @@ def collect_facts(spark: "SparkSession", tables: TablesByName, absent: Collectio
             facts.share_groups.setdefault(row.key, {})[row.value] = row.high
         else:
             facts.calls_by_address.setdefault(row.key, RecordedCalls()).add(row.calls, row.low, row.high)
-            # A recording has no hole within one file.
+            # There is no hole within one file.
             if row.low is not None and row.value != _OBSERVED:
                 facts.recorded.setdefault(row.key, []).append((row.low, row.high))
     return facts

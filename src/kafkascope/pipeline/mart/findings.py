@@ -1,5 +1,5 @@
-"""Builds the marts of findings and of incidents from the other marts. The rules read what they need of each mart, a
-batch at a time."""
+"""Builds the marts of findings and of incidents from the other marts. The rules read only what they need of each mart,
+one batch at a time."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -32,7 +32,7 @@ def write_findings(lake: Lake, thresholds: Mapping[str, float], prefix: str) -> 
 
 
 def write_incidents(lake: Lake, findings: list[Finding], prefix: str) -> int:
-    """How many there are."""
+    """Returns how many there are."""
     incidents = incidents_of(findings, _marts(lake, INCIDENT_NEEDS))
     _replace(lake, "incidents", [incident_row(incident) for incident in incidents], prefix)
     return len(incidents)
@@ -48,7 +48,8 @@ def _marts(lake: Lake, needs: Mapping[str, Need]) -> dict[str, Iterator[dict[str
 
 
 def _rows(lake: Lake, name: str, need: Need) -> Iterator[dict[str, Any]]:
-    """Times as whole microseconds. Most rows of a mart are of what went well: these become no Python objects."""
+    """Times are whole microseconds. Most rows of a mart are about healthy traffic: these don't become Python
+    objects."""
     rows = dataset(lake, name)
 
     def column(name: str) -> pc.Expression:

@@ -18,7 +18,7 @@ _GROUP = columns_of(
     "broker_address string, group_id string, member_id string, at timestamp, calls bigint, group_type string,"
     "certain int, protocol_type string, state string, coordinator string"
 )
-# While a group moves to the consumer protocol it has members of both, and its type is `consumer`. So calls of a newer
+# A group that moves to the consumer protocol has members of both, and its type is `consumer`. So calls of a newer
 # protocol outrank classic ones, and descriptions and lists outrank calls.
 _CLASSIC, _NEWER, _DESCRIBED_TYPE = map(str, range(3))
 _TYPE_OF_CALL = """CASE
@@ -101,8 +101,8 @@ def _newest(value: str, *before: str) -> str:
     return f"max(IF({value} <> '', struct({', '.join((*before, 's.at', f'{value} AS value'))}), NULL))"
 
 
-# First by member: many calls become few rows. Then calls at an address of an unknown cluster go to the cluster that has
-# the group, if there is exactly one.
+# First by member, which turns many calls into few rows. Then calls at an address of unknown cluster go to the cluster
+# that has the group, if there is exactly one.
 STATEMENT = f"""
 SELECT group_id, cluster_id, max(group_type).value AS group_type, max(protocol_type).value AS protocol_type,
        max(state).value AS state, max(coordinator).value AS coordinator, count(DISTINCT member_id) AS members,

@@ -29,7 +29,7 @@ _Row = tuple[Any, ...]
 
 
 def streams_rows(group_id: str, rows: Iterable[_Row], facts: LakeFacts) -> _MartRows:
-    """Of one group."""
+    """The marts of one streams group."""
 
     def seen(at: int, broker: str) -> _Row:
         return group_id, broker, StreamsEvent("seen", at, _LAST_ORDER, group_id)
@@ -51,7 +51,7 @@ def streams_rows(group_id: str, rows: Iterable[_Row], facts: LakeFacts) -> _Mart
 
 
 def quorum_rows(_: str, rows: Iterable[_Row], facts: LakeFacts) -> _MartRows:
-    """Of one cluster."""
+    """The marts of one cluster."""
 
     def seen(at: int, broker: str) -> QuorumEvent:
         return QuorumEvent("seen", at, _LAST_ORDER, broker=broker)
@@ -71,8 +71,8 @@ _EVENTS: dict[Any, Any] = {streams_rows: StreamsEvent, quorum_rows: QuorumEvent}
 def writer(
     lake: Lake, prefix: str, walk: _Walk, keys: Sequence[str], facts: LakeFacts
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """A function for `mapInArrow`: it gives the new files as JSON. `keys` are the columns that tell one walk from the
-    next; the first is its name."""
+    """A function for `mapInArrow` that returns the new files as JSON. `keys` are the columns that separate one walk
+    from the next; the first is its name."""
 
     def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[_Row]:
         for batch in batches:

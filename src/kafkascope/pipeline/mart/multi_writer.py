@@ -19,7 +19,7 @@ _MART = "mart"
 
 
 def rows_of_several(spark: "SparkSession", statements: Mapping[str, str], **tables: Any) -> "DataFrame":
-    """A row is of one mart: `mart` names it, the column of that name has it."""
+    """Each row belongs to one mart: `mart` names it, and the column of that name has the row."""
     parts = []
     for name, statement in statements.items():
         columns = (f"struct(*) AS {name}" if other == name else f"NULL AS {other}" for other in statements)
@@ -28,7 +28,7 @@ def rows_of_several(spark: "SparkSession", statements: Mapping[str, str], **tabl
 
 
 def writer_of_several(lake: Lake, prefix: str) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """A function for `mapInArrow`: it gives the new files as JSON."""
+    """A function for `mapInArrow` that returns the new files as JSON."""
 
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         files = Files(lake, "", prefix)

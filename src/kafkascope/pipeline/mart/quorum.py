@@ -1,4 +1,4 @@
-"""Extracts the quorum's events from Raft traffic and DescribeQuorum responses, as `health.quorum` wants them."""
+"""Extracts the quorum's events from Raft traffic and DescribeQuorum responses, in the form of `health.quorum`."""
 
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
@@ -36,7 +36,7 @@ _COLUMNS = columns_of(
 _METADATA_TOPIC = "__cluster_metadata"
 # The id of the metadata topic is the same in every cluster (Uuid.METADATA_TOPIC_ID).
 METADATA_TOPIC_ID_TEXT = "AAAAAAAAAAAAAAAAAAAAAQ"
-# Of a topic `t`, by whatever the version has.
+# For a topic `t`, by name or id, whichever the version has.
 _METADATA = f"(t.topic = '{_METADATA_TOPIC}' OR t.topic_id = '{METADATA_TOPIC_ID_TEXT}')"
 
 _REQUEST, _RESPONSE, _DESCRIBED, _DISCONNECTED = map(str, range(4))
@@ -45,8 +45,8 @@ _REQUEST_AT, _RESPONSE_AT = "unix_micros(q.request_at)", "unix_micros(r.response
 _CONNECTION = {"exchange_id": "q.exchange_id", "connection_id": "q.connection_id", "broker": "q.broker_address"}
 _ERROR = "IF(r.error_code <> 0, r.error_code, p.error_code)"
 
-# Raft has no fetch sessions: every request says all, and is about one partition. Most fetches are of other topics and
-# go before the join.
+# Raft has no fetch sessions: every request is complete, and about one partition. Most fetches are of other topics and
+# are dropped before the join.
 _RAFT_FETCH = f"SELECT * FROM {{fetch_request}} WHERE exists(topics, t -> {_METADATA})"
 
 
@@ -55,7 +55,7 @@ def _event(kind: str, at: str, order: str, **values: str) -> str:
 
 
 def _exchange(requests: str, responses: str, *events: str) -> str:
-    """All facts of a request and its response."""
+    """All events of a request and its response."""
     return f"""
 SELECT event.* FROM (
   SELECT explode(concat({", ".join(events)})) AS event FROM (
@@ -70,7 +70,7 @@ def _request_events(event: str) -> str:
 
 
 def _response_events(event: str, topics: str) -> str:
-    """An answer without topics carries an error for all: `p` is null then."""
+    """A response without topics has one error for all: then `p` is null."""
     first = f"array(get(get({topics}, 0).partitions, 0))"
     partitions = f"IF(size({topics}) = 0, {first}, {flat_map(topics, 't', 't.partitions')})"
     return f"IF(r.exchange_id IS NULL, array(), transform({partitions}, p -> {event}))"
@@ -140,7 +140,7 @@ _VOTE_SQL = _exchange(
 
 
 def _epoch_sql(kind: str, name: str, peer: str) -> str:
-    """BeginQuorumEpoch or EndQuorumEpoch."""
+    """Events of BeginQuorumEpoch or EndQuorumEpoch."""
     leader = {"peer_id": peer, "leader_id": "p.leader_id", "leader_epoch": "p.leader_epoch"}
     answer = _event(f"{kind}_answer", _RESPONSE_AT, _RESPONSE, **leader, error_code=_ERROR)
     return _exchange(
@@ -178,7 +178,7 @@ LATERAL VIEW inline(concat(transform(p.current_voters, x -> struct(x AS n, true 
     error_code=_ERROR,
 )
 
-# A connection that a later ingest went on with is there more than once.
+# A connection that a later ingest resumed has several rows.
 _DISCONNECTED_SQL = select(
     _COLUMNS,
     f"""
@@ -203,7 +203,7 @@ _STATEMENTS = (
     _DISCONNECTED_SQL,
 )
 
-# Which cluster an address belongs to: these say so, DescribeQuorum does not.
+# Requests and responses that show which cluster an address belongs to; DescribeQuorum doesn't.
 CLUSTERS = (
     f"SELECT broker_address AS address, cluster_id FROM {{fetch_request}} WHERE exists(topics, t -> {_METADATA})",
     "SELECT broker_address AS address, cluster_id FROM {vote_request}",
@@ -216,8 +216,8 @@ CLUSTERS = (
 def quorum_events(
     spark: "SparkSession", tables: TablesByName, absent: Collection[str], clusters: Mapping[str, str]
 ) -> "DataFrame | None":
-    """`tables` are those of TABLES, `absent` those without a row, `clusters` the ids of addresses. The rows of a
-    cluster lie together, in time order."""
+    """`tables` are those of TABLES, `absent` those without rows, `clusters` the ids of addresses. The rows of a cluster
+    are adjacent, in time order."""
     from pyspark.sql import functions as f
 
     events = union(spark, _STATEMENTS, tables, absent)
@@ -227,7 +227,7 @@ def quorum_events(
     if clusters:
         cluster_map = f.create_map(*[f.lit(text) for pair in clusters.items() for text in pair])
         cluster_columns.insert(1, f.try_element_at(cluster_map, "broker"))
-    # Two of unknown id aren't one: each goes by the address that was asked.
+    # Two clusters of unknown id aren't one: each is named by the address that was queried.
     events = events.where("at_us IS NOT NULL").withColumn("cluster_id", f.coalesce(*cluster_columns))
     return events.repartition("cluster_id").sortWithinPartitions(
         "cluster_id", "at_us", "order", "exchange_id", "node_id"

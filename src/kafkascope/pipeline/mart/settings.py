@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# Below this, everything is read in a few tasks of a second or so.
+# Below this size, everything is read in a few tasks of about a second.
 _SMALL_BYTES = 64 << 20
 _SMALL_SETTINGS = {
     "spark.sql.adaptive.enabled": "false",

@@ -33,7 +33,7 @@ _REQUEST_PATHS = (
     f" {_BATCHES}.first_offset {_BATCHES}.last_offset {_BATCHES}.acknowledge_types"
 )
 _RECORDS = "responses.partitions.acquired_records"
-# The tables that the events come from, and what they need of each.
+# The tables that the events come from, and the columns needed of each.
 TABLES = {
     "share_fetch_request": f"{_REQUEST_PATHS} forgotten_topics_data",
     "share_fetch_response": "error_code acquisition_lock_timeout_ms responses.topic_id"
@@ -77,7 +77,7 @@ GROUP_COLUMNS = columns_of(
     "topic_id string, partition int, start_offset bigint, lag bigint, error_code int"
 )
 
-# Within one microsecond: what a request acknowledges comes before what its session does, and answers come last.
+# Within one microsecond: a request's acknowledgements come before its session event, and responses come last.
 _ACKNOWLEDGED, _SESSION, _FORGOTTEN, _WRITTEN, _ALTERED, _ERROR, _ACQUIRED, _GROUP, _DISCONNECTED = map(str, range(9))
 # The broker has evicted the session.
 _SHARE_SESSION_NOT_FOUND = 122
@@ -207,7 +207,7 @@ LATERAL VIEW OUTER inline(transform(p.state_batches, x -> struct(x AS b))) AS b
     " x -> x.topic_id = t.topic_id AND x.partition = p.partition), 0).code",
 )
 
-# Some of what a request asks for may be refused: the answer says what was done.
+# Part of a request may be refused: the response has what was done.
 _ALTERED_SQL = select(
     EVENT_COLUMNS,
     """
@@ -234,7 +234,7 @@ _ALTERED_VALUES = {
     "broker": "r.broker_address",
     "client_id": "r.client_id",
 }
-# Of a whole topic: every partition that a group has records of.
+# For a whole topic: every partition that a group has records of.
 _PLACES = """(
 SELECT DISTINCT a.group_id, t.topic_id, p.partition_index AS partition
 FROM {share_fetch_request} a JOIN {share_fetch_response} b USING (exchange_id)
@@ -255,7 +255,7 @@ WHERE r.t.error_code = 0
     **_PLACE_OF_TOPIC,
 )
 
-# Records that were deleted are gone for every group that reads the topic.
+# Deleted records are gone for every group that reads the topic.
 _DELETED_SQL = select(
     EVENT_COLUMNS,
     """
@@ -272,7 +272,7 @@ WHERE p.error_code = 0
     start_offset="p.low_watermark",
 )
 
-# The id is in the answer since version 6.
+# The response has the id since version 6.
 _TOPICS_DELETED_SQL = select(
     EVENT_COLUMNS,
     f"""

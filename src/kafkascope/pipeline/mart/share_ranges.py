@@ -1,5 +1,5 @@
-"""Splits the ranges that a message acknowledged or acquired into one event each, in the order that the ledger wants, in
-numpy and a portion at a time."""
+"""Splits the ranges that a message acknowledged or acquired into one event each, in the order that the ledger needs,
+with numpy and one portion at a time."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-# Events that are there at once, as far as a message does not have more.
+# Events in memory at once, unless a single message has more.
 _EVENTS = 50_000
 _NESTED = ("acknowledged", "acquired")
 _EVENT_COLUMNS = ("first_offset", "last_offset", "value", "delivery_count")
@@ -23,7 +23,7 @@ _Objects = npt.NDArray[np.object_]
 
 
 def events_of(batch: pa.RecordBatch) -> Iterator[Columns]:
-    """All columns but those of ranges, as Python values."""
+    """All columns except the ranges, as Python values."""
     acknowledged = _range_counts(batch.column("acknowledged"), "acknowledge_types")
     weights = 1 + acknowledged + _range_counts(batch.column("acquired"))
     ends = np.cumsum(weights)
@@ -45,7 +45,7 @@ def _range_counts(rows: pa.Array, deeper: str | None = None) -> _Ints:
 
 @dataclass(slots=True)
 class _Ranges:
-    """What differs between the events of a row: `rows` are those that each comes from."""
+    """The columns that differ between the events of a row: `rows` is the row that each comes from."""
 
     rows: _Ints
     values: Mapping[str, _Objects]
@@ -69,7 +69,7 @@ def _events(rows: pa.RecordBatch) -> Columns:
 
 
 def _joined(parts: list[_Ranges], name: str) -> _Objects:
-    """Null where a kind of event does not have it."""
+    """Null if a kind of event lacks the column."""
     return np.concatenate([part.values.get(name, np.full(len(part.rows), None)) for part in parts])
 
 
@@ -98,7 +98,7 @@ def _acknowledged(rows: pa.Array) -> _Ranges:
     begins[1:] = (kinds[1:] != kinds[:-1]) | (of_range[1:] != of_range[:-1])
     start = np.flatnonzero(begins)
     of_run = of_range[start]
-    # The place of each type in its own range.
+    # The index of each type in its own range.
     lengths = np.bincount(of_range, minlength=len(ranges))
     offset = np.arange(len(kinds)) - (np.cumsum(lengths) - lengths)[of_range]
     run_first = first[of_run] + offset[start]
@@ -121,13 +121,13 @@ def _acquired(rows: pa.Array) -> _Ranges:
 
 
 def _flat(lists: pa.ListArray) -> tuple[Any, _Ints]:
-    """What they hold, and which of them each comes from."""
+    """The values of the lists, and the list that each comes from."""
     lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy()
     return lists.flatten(), np.repeat(np.arange(len(lists)), lengths)
 
 
 def _fields(structs: pa.StructArray) -> dict[str, pa.Array]:
-    # `flatten` minds where a slice begins, which `field` does not.
+    # `flatten` respects the offset of a slice, which `field` doesn't.
     return {field.name: column for field, column in zip(structs.type, structs.flatten(), strict=True)}
 
 

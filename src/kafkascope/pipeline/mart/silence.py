@@ -1,4 +1,4 @@
-"""Adds a `seen` event now and then where a group was silent and its brokers were recorded, which tells a dead group
+"""Adds `seen` events at intervals while a group was silent and its brokers were recorded, so that a dead group differs
 from a hole in the recording."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -8,7 +8,7 @@ Event = TypeVar("Event")
 
 # Well within the session timeouts of groups (45 s by default).
 STEP_US = 20_000_000
-# By then a silence has shown all that it can: locks last an hour at most (group.share.max.record.lock.duration.ms).
+# After that, more silence proves nothing: locks last at most an hour (group.share.max.record.lock.duration.ms).
 _MAX_US = 3_600_000_000
 
 
@@ -19,7 +19,7 @@ def with_seen(
     seen: Callable[[int, str], Any],
     recorded: Mapping[str, list[tuple[int, int]]],
 ) -> Iterator[Event]:
-    """`seen` makes one. Only brokers that the group spoke with count."""
+    """`seen` creates an event. Only brokers that the group spoke with count."""
     brokers: dict[str, list[tuple[int, int]]] = {}
     last: int | None = None
     for event in events:
@@ -36,7 +36,7 @@ def with_seen(
 
 
 def _ticks(last: int, end: int | None, brokers: Mapping[str, list[tuple[int, int]]]) -> list[tuple[int, str]]:
-    """Times after `last`, up to `end` or to the last there is, at which a broker was recorded."""
+    """Times after `last`, up to `end` or to the last recorded one, at which a broker was recorded."""
     all_ticks: list[tuple[int, str]] = []
     for broker, times in brokers.items():
         until = max((high for _, high in times), default=last) if end is None else end

@@ -1,5 +1,5 @@
-"""Opens a lake's tables as DataFrames with only the columns that are needed: a nested column that nobody asks for is
-not read. All are as of one moment."""
+"""Opens a lake's tables as DataFrames with only the needed columns: other nested columns aren't read. All tables are as
+of one moment."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Sources:
-    """`needs` are tables and what is needed of each: paths, apart by blanks. Bodies have their keys anyway."""
+    """`needs` maps tables to the needed paths, separated by blanks. Bodies always have their keys."""
 
     def __init__(self, spark: "SparkSession", lake: Lake, *needs: Mapping[str, str]) -> None:
         self._spark, self._lake = spark, lake
@@ -39,7 +39,7 @@ class Sources:
 
     @property
     def absent(self) -> frozenset[str]:
-        """Those that have no row."""
+        """Tables without rows."""
         return frozenset(name for name, size in self._bytes.items() if not size)
 
     def __getitem__(self, name: str) -> "DataFrame":
@@ -59,7 +59,7 @@ class Sources:
 
 
 def narrow_schema(schema: pa.Schema, paths: set[str]) -> pa.Schema:
-    """What the paths name, with all that lies below them."""
+    """The columns that the paths name, with everything nested below them."""
     return pa.schema(_narrowed_fields(list(schema), {tuple(path.split(".")) for path in paths}))
 
 

@@ -1,4 +1,4 @@
-"""Extracts the events of Streams groups from their messages, as `health.streams` wants them."""
+"""Extracts the events of streams groups from their messages, in the form of `health.streams`."""
 
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING
@@ -21,7 +21,7 @@ TABLES = {
     "connections": "connection_id broker_address closed closed_at",
 }
 
-# `broker` tells how long the recording of it goes on.
+# `broker` shows how long its recording continues.
 _COLUMNS = columns_of(
     "kind string, at_us bigint, order int, group_id string, exchange_id string, connection_id string, member_id string,"
     "client_id string, process_id string, member_epoch int, active string, standby string, warmup string,"
@@ -30,12 +30,12 @@ _COLUMNS = columns_of(
     "group_epoch int, assignment_epoch int, topology string, stateful string, value int, broker string"
 )
 
-# Within one microsecond; members of a description come before their group.
+# Order within one microsecond; members of a description come before their group.
 _HEARTBEAT, _RESPONSE, _MEMBER, _GROUP, _DISCONNECTED = map(str, range(5))
 
 
 def _tasks(of: str) -> str:
-    """`0_0,0_1`; null where it is unknown."""
+    """`0_0,0_1`; null if unknown."""
     named = "transform(t.partitions, p -> concat(t.subtopology_id, '_', p))"
     return f"array_join(flatten(transform({of}, t -> {named})), ',')"
 
@@ -83,7 +83,7 @@ _RESPONSE_SQL = select(
     standby=_tasks("r.standby_tasks"),
     warmup=_tasks("r.warmup_tasks"),
     error_code="r.error_code",
-    # A line a status, whatever its detail has.
+    # One line per status: line breaks in its detail are replaced.
     status="array_join(transform(r.status, s -> concat(s.status_code, ' ', translate(s.status_detail, '\\n', ' '))),"
     " '\\n')",
     heartbeat_interval_ms="r.heartbeat_interval_ms",
@@ -117,7 +117,7 @@ LATERAL VIEW inline(transform(g.members, x -> struct(x AS m))) AS m
     endpoint=_endpoint("m.user_endpoint"),
 )
 
-# The partitions of a subtopology are those of its changelogs, where it has any; the heartbeats' tasks give the rest.
+# A subtopology has as many partitions as its changelogs, if it has any; the tasks in heartbeats show the others.
 _GROUP_SQL = select(
     _COLUMNS,
     "FROM {streams_group_describe_response} r LATERAL VIEW inline(transform(r.groups, x -> struct(x AS g))) AS g",

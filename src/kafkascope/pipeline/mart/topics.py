@@ -18,9 +18,9 @@ _TOPIC = columns_of(
     "broker_address string, cluster_id string, topic_id string, topic string, internal boolean, partitions bigint,"
     "at timestamp"
 )
-# Of a topic `t`, by its highest partition: a page of DescribeTopicPartitions may begin anywhere.
+# For a topic `t`, by its highest partition: a page of DescribeTopicPartitions may begin anywhere.
 _PARTITIONS = "CAST(array_max(transform(t.partitions, p -> p.partition_index)) AS BIGINT) + 1"
-# With an error, a response repeats the name it was asked about, whether that topic exists or not.
+# With an error, a response repeats the requested name, whether that topic exists or not.
 _THERE = "LATERAL VIEW explode({array}) AS t WHERE t.error_code = 0"
 _PARTITION_THERE = "exists(t.partitions, p -> p.error_code = 0)"
 
@@ -53,7 +53,7 @@ SIGHTINGS = (
     ),
     _topics(
         f"FROM {{describe_topic_partitions_response}} r {_THERE.format(array='r.topics')}",
-        # The rest is on the next page.
+        # The other partitions are on the next page.
         internal="t.is_internal", partitions=f"IF(r.next_cursor.topic_name = t.name, NULL, {_PARTITIONS})",
     ),
     _topics(
@@ -70,13 +70,13 @@ SIGHTINGS = (
 
 
 def only(value: str, window: str) -> str:
-    """The value of all rows of a window that have any; null where they differ."""
+    """The value in all rows of a window that have one; null if they differ."""
     return f"IF(min({value}) OVER {window} = max({value}) OVER {window}, min({value}) OVER {window}, NULL)"
 
 
-# Topic ids are unique across clusters, so they show which cluster an address belongs to where nothing else does: the
-# address of a lone controller, at which brokers create topics. Older versions send names alone: such a row belongs to
-# the id of that name if there is exactly one.
+# Topic ids are unique across clusters, so they show which cluster an address belongs to if nothing else does: the
+# address of a lone controller, at which brokers create topics. Older versions send only names: such a row gets the id
+# of that name if there is exactly one.
 STATEMENT = f"""
 SELECT topic_id, min(topic) AS topic, cluster_id, max(internal).value AS internal, max(partitions).value AS partitions,
        min(first_at) AS first_at, max(last_at) AS last_at

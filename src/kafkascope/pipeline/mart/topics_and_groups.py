@@ -19,7 +19,7 @@ _SUBJECTS = {"topics": topics, "groups": groups}
 def topic_and_group_rows(
     spark: "SparkSession", tables: TablesByName, absent: Collection[str], clusters: Mapping[str, str]
 ) -> "DataFrame | None":
-    """Rows of both marts; None if nothing names a topic or a group. `absent` are tables without a row, `clusters` the
+    """Rows of both marts; None if nothing names a topic or a group. `absent` are tables without rows, `clusters` the
     cluster ids of addresses."""
     texts = {}
     for name, subject in _SUBJECTS.items():

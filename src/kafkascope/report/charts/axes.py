@@ -8,10 +8,10 @@ from kafkascope.report.summaries.buckets import DAY_US, step_for
 from kafkascope.report.words import clock, day
 from kafkascope.times import moment_of
 
-# All pictures have this width in their own units, so that they line up below each other.
+# All pictures have this width in their own units, so that they line up.
 WIDTH = 960
 _TICK_TEXT = 15
-_LETTER = 6.8  # what a letter of a tick takes at the most
+_LETTER = 6.8  # the widest letter of a tick
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,14 +22,14 @@ class TimeScale:
     right: float = WIDTH - 12
 
     def x(self, at: int) -> float:
-        """Of a time outside: the nearest edge."""
+        """A time outside the interval is at the nearest edge."""
         share = (at - self.first) / max(1, self.last - self.first)
         return self.left + (self.right - self.left) * min(1.0, max(0.0, share))
 
 
 @dataclass(frozen=True, slots=True)
 class ValueScale:
-    """0 at `bottom`, `most` at `top`."""
+    """0 is at `bottom`, `most` at `top`."""
 
     most: float
     top: float
@@ -53,7 +53,7 @@ def _tick(at: int, step: int) -> str:
 
 
 def value_ticks(largest: float, most: int = 4, whole: bool = True) -> list[float]:
-    """From 0 to at least the largest: 1, 2 or 5 times a power of ten apart."""
+    """From 0 to at least the largest value, in steps of 1, 2 or 5 times a power of ten."""
     if largest <= 0:
         return [0, 1]
     power = 10.0 ** math.floor(math.log10(largest / most))
@@ -64,12 +64,12 @@ def value_ticks(largest: float, most: int = 4, whole: bool = True) -> list[float
 
 
 def time_axis(scale: TimeScale, top: float, bottom: float) -> list[Html]:
-    """Lines over the height, times below, and the day and zone once."""
+    """Vertical lines with times below them; the day and the zone are shown once."""
     parts = []
     for at, label in time_ticks(scale.first, scale.last):
         x = scale.x(at)
         parts.append(el("path", d=f"M{coordinate(x)} {coordinate(top)}V{coordinate(bottom)}", class_="grid"))
-        # The last one may stand at the edge: a little to the left rather than cut.
+        # A label at the right edge moves left, so that it isn't cut.
         middle = min(x, WIDTH - len(label) * _LETTER / 2)
         parts.append(el("text", label, x=middle, y=bottom + _TICK_TEXT, class_="tick", text_anchor="middle"))
     days = day(scale.first) if day(scale.first) == day(scale.last) else f"{day(scale.first)} – {day(scale.last)}"
@@ -80,7 +80,7 @@ def time_axis(scale: TimeScale, top: float, bottom: float) -> list[Html]:
 
 
 def short(value: float) -> str:
-    """`0.5`, `250,000`, `1.5 G`: what has room beside an axis, and no powers."""
+    """`0.5`, `250,000`, `1.5 G`: short enough for an axis, without powers of ten."""
     for factor, letter in ((10**15, "P"), (10**12, "T"), (10**9, "G"), (10**6, "M")):
         if value >= factor:
             return f"{value / factor:,g} {letter}"
@@ -98,7 +98,7 @@ def value_axis(scale: ValueScale, ticks: list[float], left: float, right: float,
 
 
 def svg(height: float, label: str, *parts: object, role: str = "img") -> Html:
-    """A picture, with what it shows said in words; one with links is a `group`."""
+    """A picture with a description in words. A picture with links has the role `group`."""
     return el(
         "svg",
         *parts,  # type: ignore[arg-type]

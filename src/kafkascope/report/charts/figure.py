@@ -5,11 +5,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from kafkascope.markup import NO_HTML, Child, Html, el
 
-# A table within a picture's details; beyond it the marts are better.
+# Longest table in a picture's details. Longer ones are read from the marts.
 _MOST_ROWS = 200
-# Letters of a word that a column is as wide as.
+# A column is at least as wide as a word of this many letters.
 _LONGEST_WORD = 14
-# Columns from which on a table scrolls in a narrow window rather than break every word.
+# From this many columns on, a table scrolls in a narrow window, instead of breaking every word.
 _WIDE = 4
 
 
@@ -23,7 +23,7 @@ def figure(
     *,
     heading: str = "h4",
 ) -> Html:
-    """`name` is its own on the page."""
+    """`name` is unique on the page."""
     return el(
         "figure",
         el("figcaption", el(heading, title, id=f"{name}-title"), el("p", note, class_="note") if note else None),
@@ -37,12 +37,12 @@ def figure(
 
 
 def _scroll(inside: Html, label: str) -> Html:
-    """What may be wider than the window; it can be scrolled by keyboard too."""
+    """A box for content that may be wider than the window. The keyboard scrolls it too."""
     return el("div", inside, class_="scroll", tabindex="0", role="region", aria_label=label)
 
 
 def legend(entries: Iterable[tuple[str, str]]) -> Html:
-    """(class of the swatch, words)"""
+    """Entries are (class of the swatch, words)."""
     return el(
         "ul",
         [
@@ -66,7 +66,8 @@ def legend(entries: Iterable[tuple[str, str]]) -> Html:
 def table(
     caption: str, head: Sequence[str], rows: Sequence[Sequence[Child]], left_out: int = 0, words: str = ""
 ) -> Html:
-    """The first column names the row. Columns whose head ends in `#` are numbers. Rows over the limit are counted."""
+    """The first column names the row. Columns whose head ends in `#` are numbers. Rows over the limit are only
+    counted."""
     if not rows:
         return empty(f"{caption}: none.")
     shown = rows[:_MOST_ROWS]
@@ -97,7 +98,7 @@ def table(
 
 
 def _breakable(cell: Child) -> Child:
-    """Long names and paths may break behind what joins their parts."""
+    """Long names and paths may break after the characters that join their parts."""
     if not isinstance(cell, str) or max(map(len, cell.split()), default=0) <= _LONGEST_WORD:
         return cell
     parts = re.split(r"(?<=[/_.,:-])", cell)
@@ -109,12 +110,12 @@ def more(count: int, words: str) -> Html:
 
 
 def empty(words: str) -> Html:
-    """Why there is nothing to see."""
+    """A sentence in place of a picture that would be empty."""
     return el("p", words, class_="empty")
 
 
 def tiles(entries: Iterable[tuple[str, str, str]], links: Mapping[str, str] | None = None) -> Html:
-    """(what, value, remark); `links` are places on the page by what a tile is of."""
+    """Facts are (name, value, remark); `links` maps a fact's name to a place on the page."""
     places = links or {}
     return el(
         "dl",
@@ -135,5 +136,5 @@ def _linked(words: str, place: str | None) -> Child:
 
 
 def tip(*lines: str) -> Html:
-    """What a mark says when it is pointed at."""
+    """The tooltip of a mark."""
     return el("title", "; ".join(line for line in lines if line))

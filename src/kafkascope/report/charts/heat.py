@@ -9,7 +9,7 @@ from kafkascope.report.summaries.share import ShareGroupSummary
 from kafkascope.report.words import clock, lasting, number, share, shorten
 
 _LEFT, _RIGHT = 150, 164
-_LETTERS = 21  # that have room at the right
+_LETTERS = 21  # letters that fit at the right
 _SHADES = 5
 _MOST_COLUMNS = 60
 _ROW, _TOP, _BOTTOM = 18, 6, 36
@@ -18,7 +18,7 @@ _ROW, _TOP, _BOTTOM = 18, 6, 36
 def heat_figure(group: ShareGroupSummary, name: str) -> Html:
     title = "Which partitions redelivered records, and when"
     if not group.redelivered:
-        return el("section", el("h4", title), empty("No record was delivered a second time."), class_="chart")
+        return el("section", el("h4", title), empty("No record was redelivered."), class_="chart")
     buckets = group.buckets
     together = ceil(buckets.count / _MOST_COLUMNS)
     rows = [_joined(row, together) for row in group.again]
@@ -44,9 +44,9 @@ def heat_figure(group: ShareGroupSummary, name: str) -> Html:
                 shade = f"h{next(level for level, limit in enumerate(limits, 1) if count <= limit)}"
                 width = max(2.0, right - left - 1)
                 parts.append(el("rect", tooltip, x=left, y=top + 1, width=width, height=_ROW - 2, class_=shade))
-        words = f"{number(place.redelivered)} of {number(place.acquired)} again"
+        words = f"{number(place.redelivered)} of {number(place.acquired)}"
         if len(words) > _LETTERS:
-            words = f"{share(place.redelivered, place.acquired)} again"
+            words = f"{share(place.redelivered, place.acquired)}"
         kind = "name loud" if place.redelivered else "name"
         parts.append(el("text", words, x=WIDTH - _RIGHT + 10, y=top + 13, class_=kind))
     step = lasting(buckets.step_us * together)
@@ -54,7 +54,7 @@ def heat_figure(group: ShareGroupSummary, name: str) -> Html:
         f"{name}-again",
         title,
         f"Records acquired with a delivery count above 1, in steps of {step}. At the right: how many of a partition's"
-        " deliveries weren't the first.",
+        " deliveries were redeliveries.",
         svg(bottom + _BOTTOM, f"Heat map: {_summary(group)}", *parts),
         legend((f"h{level}", words) for level, words in _ranges(limits)),
         join([_table(group), more(group.places_left_out, "partitions with fewer redeliveries")]),
@@ -66,7 +66,7 @@ def _joined(row: list[int], together: int) -> list[int]:
 
 
 def shades(largest: int) -> list[int]:
-    """The most that each shade stands for: every number its own where they are few, else by factors."""
+    """The largest value of each shade. Few values get a shade each, many are split by equal factors."""
     if largest <= _SHADES:
         return list(range(1, largest + 1))
     return sorted({ceil(largest ** (level / _SHADES)) for level in range(1, _SHADES)} | {largest})
@@ -83,7 +83,7 @@ def _ranges(limits: list[int]) -> list[tuple[int, str]]:
 def _summary(group: ShareGroupSummary) -> str:
     worst = max(group.places, key=lambda place: place.redelivered)
     return (
-        f"{number(group.redelivered)} of {number(group.acquired)} deliveries were not the first, most of them in "
+        f"{number(group.redelivered)} of {number(group.acquired)} deliveries were redeliveries, most of them in "
         f"{worst.name} ({number(worst.redelivered)})."
     )
 
@@ -100,5 +100,5 @@ def _table(group: ShareGroupSummary) -> Html:
         )
         for place in sorted(group.places, key=lambda place: -place.redelivered)
     ]
-    head = ("partition", "deliveries #", "again #", "share #", "highest delivery count #", "given up #")
+    head = ("partition", "deliveries #", "redelivered #", "share #", "highest delivery count #", "archived #")
     return table(f"Redeliveries of {group.group_id} by partition", head, rows)

@@ -1,4 +1,4 @@
-"""Draws API latency on a log scale: from the median to the worst minute's p99, and the slowest call."""
+"""Draws the latency of APIs on a log scale: from the median to the worst minute's p99, and the slowest call."""
 
 import math
 from collections.abc import Callable, Sequence

@@ -13,12 +13,12 @@ from kafkascope.report.words import clock, lasting, number, share, shorten
 
 _LEFT, _RIGHT = 150, 164
 _ROW, _BAR, _TOP, _BOTTOM = 30, 20, 6, 36
-# Of a stripe: eight outcomes have room.
+# Height of a stripe: eight outcomes fit.
 _LEAST = 2.5
 
 
 def members_figure(group: ShareGroupSummary, name: str) -> Html:
-    title = "Who held records, and how it ended"
+    title = "Who held records, and how their deliveries ended"
     if not group.members:
         return el("section", el("h4", title), empty("No member acquired a record."), class_="chart")
     buckets = group.buckets
@@ -31,8 +31,8 @@ def members_figure(group: ShareGroupSummary, name: str) -> Html:
     return figure(
         f"{name}-members",
         title,
-        f"A lane is a member. It is filled where the member had records in hand, in steps of {lasting(buckets.step_us)}"
-        "; the colour says how their delivery ended. Where several ended differently the lane is split by their share.",
+        f"One lane per member, filled where the member held records, in steps of {lasting(buckets.step_us)}"
+        "; the colour shows how their delivery ended. Where deliveries ended differently, the lane is split by share.",
         svg(bottom + _BOTTOM, f"Lanes of {count(len(group.members), 'member')}: {_summary(group)}", *parts),
         legend((fill(outcome), OUTCOME_WORDS[outcome]) for outcome in used),
         join([_table(group, used), more(group.members_left_out, "members with less trouble")]),
@@ -70,7 +70,7 @@ def _lane(group: ShareGroupSummary, lane: MemberLane, scale: TimeScale, top: flo
 
 
 def stripe_heights(records: dict[str, int]) -> dict[str, float]:
-    """By their share of the records, but each to be seen."""
+    """Heights by share of the records; even the smallest is visible."""
     free = _BAR - _LEAST * len(records)
     whole = sum(records.values())
     return {outcome: _LEAST + free * count / whole for outcome, count in records.items()}

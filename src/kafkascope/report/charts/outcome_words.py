@@ -13,7 +13,7 @@ OUTCOME_WORDS = {
 
 
 def fill(outcome: str) -> str:
-    """The class that paints it."""
+    """The CSS class of an outcome's colour."""
     return f"o-{outcome.replace('_', '-')}"
 
 

@@ -1,5 +1,5 @@
-"""Draws stacked bars of delivery outcomes over time. What was not accepted gets a panel with a scale of its own
-where it would be too small to see."""
+"""Draws stacked bars of delivery outcomes over time. Outcomes other than accepted get a panel with its own scale
+if they would be too small to see."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ from kafkascope.report.summaries.share_pictures import OUTCOMES
 from kafkascope.report.words import clock, interval, lasting, number
 
 _LEFT = 58
-# Below this share of the highest bar the rest cannot be told apart.
+# Below this share of the highest bar, the other outcomes are too small to see.
 _HIDDEN = 0.15
 _PANEL, _GAP, _TOP, _BOTTOM = 150, 44, 26, 36
 
@@ -40,8 +40,8 @@ def outcomes_figure(group: ShareGroupSummary, name: str) -> Html:
     return figure(
         f"{name}-outcomes",
         title,
-        f"Records by outcome in steps of {step}, each at the time its delivery ended; those still held are where they"
-        " were acquired.",
+        f"Records by outcome in steps of {step}, each at the time its delivery ended; records still held are at the"
+        " time they were acquired.",
         svg(bottom + _BOTTOM, f"Stacked bars of {number(group.acquired)} deliveries: {tally(group.outcomes)}.", *parts),
         legend(
             (fill(outcome), f"{OUTCOME_WORDS[outcome]} {number(group.outcomes.get(outcome, 0))}") for outcome in order
@@ -65,7 +65,7 @@ def _panel(group: ShareGroupSummary, outcomes: Sequence[str], scale: TimeScale, 
             if count:
                 x, width = _bar(group, scale, index)
                 low, high = values.y(below[index]), values.y(below[index] + count)
-                # Something is never nothing.
+                # A value above 0 is always visible.
                 tall = max(1.0, low - high)
                 bars.append(
                     f"M{coordinate(x)} {coordinate(low)}h{coordinate(width)}v{coordinate(-tall)}h-{coordinate(width)}z"
@@ -82,7 +82,7 @@ def _bar(group: ShareGroupSummary, scale: TimeScale, index: int) -> tuple[float,
 
 
 def _hits(group: ShareGroupSummary, order: Sequence[str], scale: TimeScale, bottom: float) -> list[Html]:
-    """One place to point at for each step."""
+    """One tooltip area per step."""
     parts = []
     for index in range(group.buckets.count):
         records = {name: group.ended[name][index] for name in order if group.ended[name][index]}

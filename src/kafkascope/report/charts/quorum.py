@@ -12,19 +12,19 @@ from kafkascope.report.words import clock, lasting, number, when
 
 _LEFT, _RIGHT = 58, 84
 _COLOURS = 8
-# A voter that fetched nothing for as long as controller.quorum.fetch.timeout.ms asks for an election; a broker that is
-# silent for as long as broker.session.timeout.ms is fenced.
+# A voter that hasn't fetched for controller.quorum.fetch.timeout.ms starts an election. A broker that has been silent
+# for broker.session.timeout.ms is fenced.
 _VOTERS_LIMIT = (2.0, "fetch timeout, 2 s by default")
 _OBSERVERS_LIMIT = (9.0, "broker session timeout, 9 s by default")
 _OBSERVER = "observer"
 _VOTERS_UNIT, _OBSERVERS_UNIT, _RECORDS_UNIT = (
-    "behind by, seconds",
-    "observers behind by, seconds",
-    "behind by, records",
+    "lag, seconds",
+    "lag of observers, seconds",
+    "lag, records",
 )
 _FLAGS, _BAND, _PANEL, _GAP, _BOTTOM = 22, 26, 120, 40, 36
 _LETTER = 6.6
-# Steps without an observation that break a line.
+# Number of steps without an observation that breaks a line.
 _BREAK = 8
 _MOST_LABELS, _LINE = 6, 13
 EVENT_WORDS = {
@@ -39,13 +39,13 @@ EVENT_WORDS = {
 
 
 def quorum_figure(quorum: QuorumSummary, name: str) -> Html:
-    """`name` is its own on the page."""
-    title = "Who led, and how far the others were behind"
+    """`name` is unique on the page."""
+    title = "Who led, and how far the others lagged"
     if not quorum.bands and not quorum.replicas:
-        why = "Neither a leader nor a replica was seen in this time, only the events below."
+        why = "No leader and no replica was seen in this time, only the events below."
         return el("section", el("h4", title), empty(why), class_="chart")
     if quorum.first_at == quorum.last_at:
-        why = f"It was seen at one moment alone, {when(quorum.first_at)} UTC: {_summary(quorum)}"
+        why = f"The quorum was seen at one moment only, {when(quorum.first_at)} UTC: {_summary(quorum)}"
         return el("section", el("h4", title), empty(why), _replica_table(quorum), class_="chart")
     scale = TimeScale(quorum.first_at, max(quorum.last_at, quorum.first_at + 1_000), _LEFT, WIDTH - _RIGHT)
     colours = {
@@ -63,8 +63,8 @@ def quorum_figure(quorum: QuorumSummary, name: str) -> Html:
     return figure(
         name,
         title,
-        "Top: the leader by epoch, red where there was none. Below: how far each replica was behind, in time since it"
-        f" was last caught up and in records of the metadata log, the worst of each {lasting(quorum.buckets.step_us)}."
+        "Top: the leader by epoch, red where there was none. Below: the lag of each replica, in time since it was last"
+        f" caught up and in records of the metadata log, the worst of each {lasting(quorum.buckets.step_us)}."
         " A healthy follower waits in its fetch for up to half a second.",
         svg(bottom + _BOTTOM, f"Leaders and lag: {_summary(quorum)}", *parts),
         legend([(colours[replica.replica_id], f"node {replica.replica_id}") for replica in quorum.replicas]),
@@ -80,7 +80,7 @@ def quorum_figure(quorum: QuorumSummary, name: str) -> Html:
 
 
 class _Panel(NamedTuple):
-    """`limit` is a value with its name; `values` are by replica and step."""
+    """`limit` is a value and its name; `values` has a row per replica with a value per step."""
 
     unit: str
     values: Sequence[tuple[ReplicaLag, Sequence[float | None]]]
@@ -88,12 +88,12 @@ class _Panel(NamedTuple):
 
 
 def _panels(quorum: QuorumSummary) -> list[_Panel]:
-    """Voters and observers have timeouts of their own."""
+    """Voters and observers have different timeouts, so each gets a panel."""
     voters = [replica for replica in quorum.replicas if replica.role != _OBSERVER]
     observers = [replica for replica in quorum.replicas if replica.role == _OBSERVER]
     panels = []
     if voters or not observers:
-        unit = f"voters {_VOTERS_UNIT}" if observers else _VOTERS_UNIT
+        unit = "lag of voters, seconds" if observers else _VOTERS_UNIT
         panels.append(_Panel(unit, [(replica, _seconds(replica)) for replica in voters], _VOTERS_LIMIT))
     if observers:
         panels.append(
@@ -107,7 +107,7 @@ def _seconds(replica: ReplicaLag) -> list[float | None]:
 
 
 def most_behind(quorum: QuorumSummary) -> ReplicaLag | None:
-    """The voter that was furthest behind; of observers only where no voter was, since they don't vote."""
+    """The voter that was furthest behind. Observers don't vote, so one is named only if no voter lagged."""
     behind = [replica for replica in quorum.replicas if replica.worst_behind_ms]
     return max(behind, key=lambda replica: (replica.role != _OBSERVER, replica.worst_behind_ms or 0), default=None)
 
@@ -147,13 +147,13 @@ def _nobody(left: float, right: float, lasted_ms: int) -> list[Html]:
 
 
 def _label(words: Sequence[str], left: float, width: float, kind: str) -> list[Html]:
-    """The first that has room."""
+    """The first label that fits."""
     fitting = next((label for label in words if width > len(label) * _LETTER + 8), None)
     return [] if fitting is None else [el("text", fitting, x=left + 5, y=_FLAGS + 17, class_=kind)]
 
 
 def _flags(events: Sequence[Event], scale: TimeScale, bottom: float) -> list[Html]:
-    """Labels where there is room, a line for all."""
+    """Every event gets a line, and a label if it fits."""
     parts, free = [], 0.0
     for event in events:
         x = scale.x(event.at)
@@ -220,7 +220,7 @@ def _lines(
         alone = _alone([at for _, _, at, _ in places])
         for x, y, at, value in places:
             if value or at in alone:
-                behind = f"{number(value)} records behind" if whole else f"{value:,g} seconds behind"
+                behind = f"lag {number(value)} records" if whole else f"lag {value:,g} seconds"
                 tooltip = tip(f"node {replica.replica_id}", clock(quorum.buckets.start(at)), behind)
                 parts.append(el("circle", tooltip, cx=x, cy=y, r=3, class_=f"{colours[replica.replica_id]} mark dot"))
         ends.append((places[-1][1], places[-1][0], replica))
@@ -228,7 +228,8 @@ def _lines(
 
 
 def _path(places: Sequence[tuple[float, float, int, float]]) -> str:
-    """A line breaks where steps have no observation: not for one or two, since a leader is asked once a second."""
+    """A line breaks where observations are missing, but not for one or two steps, since a leader is polled once a
+    second."""
     text, before = [], None
     for x, y, at, _ in places:
         text.append(f"{'M' if before is None or at - before > _BREAK else 'L'}{coordinate(x)} {coordinate(y)}")
@@ -237,13 +238,13 @@ def _path(places: Sequence[tuple[float, float, int, float]]) -> str:
 
 
 def _alone(steps: list[int]) -> set[int]:
-    """Those that no line reaches."""
+    """Steps that no line reaches."""
     far = [True, *(later - earlier > _BREAK for earlier, later in pairwise(steps)), True]
-    return {step for step, before, behind in zip(steps, far, far[1:], strict=False) if before and behind}
+    return {step for step, before, after in zip(steps, far, far[1:], strict=False) if before and after}
 
 
 def _end_labels(ends: list[tuple[float, float, ReplicaLag]], top: float) -> list[Html]:
-    """Beside the line's end, moved up where two would lie upon each other; of many lines the highest have one."""
+    """Labels at the ends of lines, moved up where two would overlap. Of many lines only the highest are labelled."""
     parts: list[Html] = []
     taken: list[tuple[float, float]] = []
     worst = sorted(ends, key=lambda end: (end[0], -(end[2].worst_behind_ms or 0)))[:_MOST_LABELS]
@@ -263,7 +264,7 @@ def _summary(quorum: QuorumSummary) -> str:
     behind = most_behind(quorum)
     worst = ""
     if behind is not None and behind.worst_behind_ms:
-        worst = f" Furthest behind was {replica_name(behind)}, by {lasting(1000 * behind.worst_behind_ms)}."
+        worst = f" The largest lag was that of {replica_name(behind)}, {lasting(1000 * behind.worst_behind_ms)}."
     return f"{led or 'no leader was seen'}.{worst}"
 
 
@@ -299,10 +300,10 @@ def _replica_table(quorum: QuorumSummary) -> Html:
     head = (
         "replica",
         "role, last",
-        "most records behind #",
-        "longest behind #",
+        "largest lag, records #",
+        "largest lag, time #",
         "longest without fetch #",
-        "records behind, last #",
+        "last lag, records #",
         "last seen (UTC)",
     )
     return table("Replicas", head, rows)
@@ -315,7 +316,7 @@ def _lag_table(quorum: QuorumSummary) -> Html:
             cells = [_both(replica.lag[at], replica.behind_ms[at]) for replica in quorum.replicas]
             rows.append((when(quorum.buckets.start(at), quorum.buckets.step_us), *cells))
     head = ("time (UTC)", *(f"node {replica.replica_id} #" for replica in quorum.replicas))
-    return table("Records behind and for how long, by time; steps in which nobody was are left out", head, rows)
+    return table("Lag in records and in time; steps without lag are left out", head, rows)
 
 
 def _both(lag: int | None, behind_ms: int | None) -> str:

@@ -1,4 +1,4 @@
-"""Draws a lane per Streams task: its holder by colour, copies below, red where no member held it."""
+"""Draws one lane per Streams task: the active member by colour, copies below, red where no member had the task."""
 
 from kafkascope.formatting import count
 from kafkascope.markup import Html, coordinate, el, join
@@ -12,11 +12,11 @@ _LEFT = 62
 _COLOURS = 8
 _ACTIVE, _COPY, _COPIES = 16, 6, 2
 _ROW, _TOP, _BOTTOM = _ACTIVE + _COPY * _COPIES + 8, 6, 36
-_LETTER = 6.4  # pixels a letter has at the least, in the size of labels
+_LETTER = 6.4  # narrowest letter of a label, in pixels
 
 
 def tasks_figure(group: StreamsGroupSummary, name: str) -> Html:
-    title = "Which member had which task, and when none did"
+    title = "Which member had which task, and when no member did"
     if not group.lanes:
         return el("section", el("h4", title), empty("No member reported a task in this time."), class_="chart")
     scale = TimeScale(group.totals.first_at, group.totals.last_at, _LEFT)
@@ -28,8 +28,8 @@ def tasks_figure(group: StreamsGroupSummary, name: str) -> Html:
         parts += _lane(group, lane, scale, _TOP + _ROW * at, labels, colours)
     short = sum(lane.too_short for lane in group.lanes)
     note = (
-        "A lane is a task; the thick bar is the member that worked on it, the thin hatched ones below hold a copy of"
-        " its state. A triangle marks a move from another member."
+        "One lane per task. The thick bar is the member that processed it; members in the thin hatched bars keep a copy"
+        " of its state. A triangle marks a move from another member."
     )
     return figure(
         f"{name}-tasks",
@@ -42,7 +42,7 @@ def tasks_figure(group: StreamsGroupSummary, name: str) -> Html:
 
 
 def short_names(names: list[str]) -> dict[str, str]:
-    """`first` of `first-StreamThread-1-consumer`, where all end like that."""
+    """`first` of `first-StreamThread-1-consumer`, if all names end this way."""
     parts = [name.split("-") for name in names]
     same = 0
     while (

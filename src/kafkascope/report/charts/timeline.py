@@ -1,5 +1,5 @@
-"""Draws one time axis for the whole report: what was recorded, incidents, elections, members that came and went. Each
-mark leads to its section."""
+"""Draws one time axis for the whole report: recordings, incidents, elections, members that came and went. Each mark
+links to its section."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,18 +19,18 @@ from kafkascope.report.summaries.unread import Unread
 from kafkascope.report.words import clock, lasting, shorten, when
 
 _LEFT, _TOP, _BOTTOM, _BAR, _GAP, _BETWEEN = 150, 8, 36, 14, 3, 10
-_LETTER = 7.4  # what a letter of a bold label takes at the most
-_LEAST_LETTERS = 24  # of a label that is cut
-# A page shows the rest below.
+_LETTER = 7.4  # the widest letter of a bold label
+_LEAST_LETTERS = 24  # letters of a label that is cut
+# The sections below show the rest.
 _MOST_RECORDINGS, _MOST_INCIDENTS, _MOST_MEMBERS, _MOST_GROUPS = 20, 20, 8, 4
-# Two bars closer than this are not side by side in one row.
+# Bars closer than this get rows of their own.
 _APART = 6.0
 _EVENTS = frozenset({"elected", "resigned", "election_failed", "leaderless", "voters_changed"})
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A bar, or a flag for an event. `words` are drawn where they have room; `gone` ends it with a cross."""
+    """A bar, or a flag for an event. `words` are drawn if they fit; `gone` ends it with a cross."""
 
     from_at: int
     to_at: int
@@ -50,7 +50,7 @@ class Lane:
 def timeline_of(
     unread: Unread, incidents: Incidents, quorums: Quorums, share: ShareGroups, streams: StreamsGroups
 ) -> list[Lane]:
-    """Lanes without a mark are left out."""
+    """Lanes without marks are left out."""
     lanes = [
         Lane("recorded", tuple(_recordings(unread))),
         Lane("incidents", tuple(_incidents(incidents))),
@@ -124,7 +124,7 @@ def _streams(group: StreamsGroupSummary) -> Iterator[Mark]:
 
 
 def _member(name: str, first: int, last: int, did: str, target: str, gone: bool) -> Mark:
-    tips = (name, f"{did} {_times(first, last)}", "disappeared without leaving" if gone else "")
+    tips = (name, f"{did} {_times(first, last)}", "disappeared without leaving the group" if gone else "")
     return Mark(first, last, "lane-member", name, tips, target, gone)
 
 
@@ -134,7 +134,8 @@ def _times(first: int, last: int) -> str:
 
 
 def reach(lanes: Sequence[Lane], first: int | None, last: int | None) -> tuple[int, int]:
-    """From the recording's first moment to its last; where it has none, those of the marks. Both 0 without a mark."""
+    """From the recording's first moment to its last, or else from the first mark to the last. Both are 0 without
+    marks."""
     times = [at for lane in lanes for mark in lane.marks for at in (mark.from_at, mark.to_at)]
     if not times:
         return 0, 0
@@ -154,7 +155,7 @@ def timeline_figure(lanes: Sequence[Lane], first: int, last: int) -> Html:
     return figure(
         "timeline-figure",
         "What happened when",
-        "Each mark leads to its section. A cross ends a member that disappeared without leaving its group.",
+        "Each mark links to its section. A cross means that a member disappeared without leaving the group.",
         svg(bottom + _BOTTOM, f"Timeline. {summary}", *time_axis(scale, _TOP, bottom), *parts, role="group"),
         legend(_entries(lanes)),
         _table(lanes),
@@ -175,7 +176,7 @@ def _entries(lanes: Sequence[Lane]) -> list[tuple[str, str]]:
 
 
 def _lane(lane: Lane, scale: TimeScale, top: float) -> tuple[list[Html], float]:
-    """Bars that overlap are in rows of their own, flags over all rows."""
+    """Bars that overlap get rows of their own; flags span all rows."""
     parts = [el("text", shorten(lane.name, 20), tip(lane.name), x=0, y=top + _BAR - 3, class_="name")]
     ends: list[float] = []
     bars = [mark for mark in lane.marks if mark.kind != "event"]
@@ -201,7 +202,8 @@ def _lane(lane: Lane, scale: TimeScale, top: float) -> tuple[list[Html], float]:
 
 
 def _bar(mark: Mark, left: float, width: float, y: float) -> tuple[list[Html], float]:
-    """What is drawn, and where it ends: words stand in the bar, or after it, or are left to the tooltip."""
+    """What is drawn, and where it ends. Words are in the bar or after it; if they don't fit, only the tooltip has
+    them."""
     right = left + width
     parts = [tip(*mark.tips), el("rect", x=left, y=y, width=width, height=_BAR, rx=2, class_=f"{mark.kind} edge")]
     if mark.gone:
@@ -226,7 +228,7 @@ def _bar(mark: Mark, left: float, width: float, y: float) -> tuple[list[Html], f
 
 
 def _cut(text: str, letters: int) -> str:
-    """The end goes: sentences begin with what matters."""
+    """Cut at the end: sentences begin with what matters."""
     return text if len(text) <= letters else f"{text[: letters - 1].rstrip()}…"
 
 

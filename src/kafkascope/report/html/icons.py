@@ -22,7 +22,7 @@ STATE_WORDS = {
 
 
 def icon(state: str) -> Html:
-    """Beside its word: it says nothing of its own to a screen reader."""
+    """An icon beside its word. Screen readers skip it."""
     return el("svg", el("path", d=_SHAPES[state]), viewBox="0 0 24 24", class_="icon", aria_hidden="true")
 
 

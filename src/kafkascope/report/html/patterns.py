@@ -1,4 +1,4 @@
-"""Defines the textures of the charts: what differs in colour differs in texture too."""
+"""Defines the textures of the charts. Whatever differs in colour also differs in texture."""
 
 from kafkascope.markup import Html, el
 
@@ -6,7 +6,7 @@ _COLOURS = 8
 
 
 def patterns() -> Html:
-    """Once a page; the style names them."""
+    """Defined once per page; the style sheet refers to them."""
     names = [*(f"m{at}" for at in range(_COLOURS)), "m-other"]
     textures = [_hatch(f"{name}-standby", name, "M0 4L4 0M-1 1L1 -1M3 5L5 3") for name in names]
     textures += [_hatch(f"{name}-warmup", name, "M1 1h1.5v1.5h-1.5z") for name in names]
@@ -23,7 +23,7 @@ def patterns() -> Html:
 
 
 def _hatch(name: str, colour: str, path: str) -> Html:
-    """Lines in a member's colour on the page's own."""
+    """Lines in a member's colour on the background."""
     return el(
         "pattern",
         el("rect", width=4, height=4, class_="paper"),

@@ -5,17 +5,17 @@ import re
 from kafkascope.markup import Child, Html, el
 
 _IN_BACKTICKS = re.compile(r"`([^`]*)`")
-# What begins a command that a shell runs. Prompts such as BROKER in it are for the reader to fill in.
+# How a shell command starts. The reader fills in placeholders such as BROKER.
 _COMMAND = re.compile(r"(?:kafkascope|kafka-[a-z-]+\.sh|dmesg|jcmd) .")
 
 
 def prose(text: str) -> list[Child]:
-    """What is in backticks is code."""
+    """Text in backticks becomes code."""
     return [el("code", part) if at % 2 else part for at, part in enumerate(_IN_BACKTICKS.split(text))]
 
 
 def advice(text: str) -> Html:
-    """As prose, with each command in a block of its own."""
+    """As prose, with each command in its own block."""
     blocks: list[Html] = []
     line: list[Child] = [el("b", "What to do: ")]
     parts = _IN_BACKTICKS.split(text)
@@ -25,7 +25,7 @@ def advice(text: str) -> Html:
             blocks += [el("p", line), command_block(part)]
             line = []
         else:
-            # A block needs no parentheses, and ends the sentence.
+            # A block needs no parentheses, and it ends the sentence.
             words = part if line else part.lstrip(").,; ")
             if words.endswith(" (") and not at % 2 and _COMMAND.match(following):
                 words = f"{words[:-2]}:"
@@ -34,10 +34,10 @@ def advice(text: str) -> Html:
 
 
 def command_block(command: str) -> Html:
-    """The button shows itself where there is script."""
+    """The script reveals the button."""
     return el(
         "div",
-        # Lines break between arguments.
+        # Lines break only between arguments.
         el("pre", el("code", [[" " * bool(at), el("span", word)] for at, word in enumerate(command.split(" "))])),
         el("button", "Copy", type="button", class_="copy", hidden=True, aria_label=f"Copy: {command}"),
         class_="command",

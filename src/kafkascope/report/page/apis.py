@@ -24,7 +24,7 @@ def apis_section(apis: ApiSummary, clients: Clients, links: Links) -> Html:
         el(
             "section",
             el("h3", "Long polls"),
-            el("p", "Their response may wait by design, so a long time alone isn't a problem.", class_="note"),
+            el("p", "A broker delays these responses by design, so a long time alone isn't a problem.", class_="note"),
             _latency("Long polls by API", polls, 0) if polls else empty("No long poll was recorded."),
         ),
         _errors(apis),
@@ -121,8 +121,8 @@ def _clients(clients: Clients, links: Links) -> Html:
     clients_table = table("Client software", head, rows, clients.left_out, "kinds of client software")
     note = (
         f"Ready: every API version that the client used is served by Kafka {newest}, the newest release known here. "
-        "A client and its broker negotiate the newest version that both have, so the newest versions used say what was "
-        "seen, not which brokers the client needs."
+        "A client and its broker negotiate the newest version that both have, so the newest versions used show what "
+        "was seen, not which brokers the client needs."
     )
     return el(
         "section",

@@ -4,12 +4,11 @@ import shlex
 from typing import Any
 
 from kafkascope.formatting import percent, span
-from kafkascope.health.findings.rules import RULES
 from kafkascope.markup import Html, el
 from kafkascope.report.charts.figure import more
 from kafkascope.report.html.icons import badge
 from kafkascope.report.html.prose import advice, prose
-from kafkascope.report.page.links import Links, rule_name
+from kafkascope.report.page.links import Links
 from kafkascope.report.summaries.findings import EvidenceLink, ShownFinding
 from kafkascope.report.words import clock, interval, lasting, number
 
@@ -40,21 +39,21 @@ def finding_article(finding: ShownFinding, links: Links) -> Html:
                 " UTC",
                 f", {lasting(length)}" if length else None,
             ),
-            el("span", "rule ", _rule(finding.rule)),
+            el("span", "rule ", _rule(finding.rule, links)),
             el("span", el("a", "chart", href=f"#{chart}")) if chart else None,
             class_="facts",
         ),
         el("dl", [_figure(*figure) for figure in figures_of(finding)], class_="figures") if finding.figures else None,
         advice(finding.advice) if finding.advice else None,
-        _evidence(finding),
+        _evidence(finding, links),
         id=links.name_of(finding),
         class_="proof",
     )
 
 
-def _rule(name: str) -> Html:
-    words = el("code", name)
-    return el("a", words, href=f"#{rule_name(name)}") if name in RULES else words
+def _rule(name: str, links: Links) -> Html:
+    words, address = el("code", name), links.rule(name)
+    return el("a", words, href=address) if address else words
 
 
 def _figure(name: str, value: str) -> Html:
@@ -62,7 +61,7 @@ def _figure(name: str, value: str) -> Html:
 
 
 def figures_of(finding: ShownFinding) -> list[tuple[str, str]]:
-    """Names and values with units. `lag` and `lag_ms` are two."""
+    """Names and values with units. `lag` and `lag_ms` are different figures."""
     figures = []
     for name, value in finding.figures.items():
         plain = name.removesuffix("_ms").removesuffix("_us")
@@ -83,19 +82,19 @@ def figure_value(name: str, value: Any) -> str:
     return f"{value:,g}" if isinstance(value, float) else f"{value:,}"
 
 
-def _evidence(finding: ShownFinding) -> Html | None:
+def _evidence(finding: ShownFinding, links: Links) -> Html | None:
     if not finding.evidence:
         return None
     count = len(finding.evidence) + finding.evidence_left_out
     return el(
         "details",
         el("summary", f"Evidence: {number(count)} exchange{'' if count == 1 else 's'}"),
-        el("ul", [el("li", _proof(proof)) for proof in finding.evidence], class_="evidence"),
+        el("ul", [el("li", _proof(proof, links)) for proof in finding.evidence], class_="evidence"),
         more(finding.evidence_left_out, "in the table findings of the lake"),
     )
 
 
-def _proof(proof: EvidenceLink) -> list[Html | str]:
+def _proof(proof: EvidenceLink, links: Links) -> list[Html | str]:
     words: list[Html | str] = []
     if proof.request_at is not None:
         words += [
@@ -103,10 +102,12 @@ def _proof(proof: EvidenceLink) -> list[Html | str]:
             el("b", proof.api or "unknown API"),
             f" of {proof.client_id or 'unknown'} ",
         ]
+    if links.site:
+        words += [el("a", "exchange ", el("code", proof.exchange_id), href=links.site.exchange(proof)), " "]
     return [*words, el("code", command(proof))]
 
 
 def command(proof: EvidenceLink) -> str:
-    """What shows it whole."""
+    """The command that shows the whole exchange."""
     file = shlex.quote(proof.capture_uri) if proof.capture_uri else "FILE"
     return f"kafkascope read {file} --exchange {proof.exchange_id}"

@@ -1,5 +1,4 @@
-"""Renders the incidents: each with its cause, what it cost, what to do, its consequences, and its findings folded
-under it."""
+"""Renders the incidents: each with its cause, its impact, what to do, its consequences, and its findings, folded."""
 
 from kafkascope.markup import Child, Html, el
 from kafkascope.report.charts.figure import empty, more, tiles
@@ -29,7 +28,7 @@ _CONFIDENCE = {
 
 
 def verdict(findings: Findings, about: tuple[tuple[str, str, str], ...]) -> Html:
-    """`about` are tiles beside those of the worst incident."""
+    """`about` has tiles beside those of the worst incident."""
     judged = findings.verdict
     serious = [incident for incident in findings.incidents.shown if incident.severity != "info"]
     notes = len(findings.incidents.shown) - len(serious)
@@ -79,7 +78,7 @@ def incidents_section(findings: Findings, links: Links) -> Html:
 def _nothing(findings: Findings) -> str:
     if findings.verdict.state == UNKNOWN_STATE:
         return findings.verdict.sentence
-    return "No rule found anything beyond its threshold that somebody has to act on."
+    return "No rule found anything that needs action."
 
 
 def _incident(incident: ShownIncident, place: int, by_key: dict[_Key, ShownFinding], links: Links) -> Html:
@@ -146,7 +145,7 @@ def _notes(notes: list[tuple[int, ShownIncident]], by_key: dict[_Key, ShownFindi
     return el(
         "section",
         el("h3", "Notes"),
-        el("p", "What the rules found and nobody has to act on.", class_="note"),
+        el("p", "What the rules found that needs no action.", class_="note"),
         [
             el(
                 "article",
@@ -162,7 +161,7 @@ def _notes(notes: list[tuple[int, ShownIncident]], by_key: dict[_Key, ShownFindi
 
 
 def _others(findings: list[ShownFinding], left_out: int, links: Links) -> Html | None:
-    """Of incidents that are left out."""
+    """Findings of incidents that are left out."""
     if not findings and not left_out:
         return None
     return el(

@@ -1,10 +1,12 @@
-"""Names the places on the page that findings and charts link to each other by."""
+"""Names the places on the page that findings and charts link to."""
 
 from dataclasses import dataclass
 
+from kafkascope.health.findings.rules import RULES
 from kafkascope.markup import Html, el
 from kafkascope.report.build import Report
 from kafkascope.report.html.prose import prose
+from kafkascope.report.page.site import Site
 from kafkascope.report.summaries.findings import ShownFinding
 
 _PARTS_OF_GROUPS = ("share_member", "share_partition", "streams_member", "streams_task")
@@ -33,11 +35,18 @@ def rule_name(rule: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """`charts` are places by kind and subject; `findings` are names by finding."""
+    """`charts` maps kind and subject to a place on the page, `findings` a finding to its name."""
 
     charts: dict[tuple[str, str], str]
     findings: dict[int, str]
     shown: tuple[ShownFinding, ...]
+    site: Site | None = None
+
+    def rule(self, name: str) -> str | None:
+        """Where a rule is described."""
+        if name not in RULES:
+            return None
+        return self.site.rule(name) if self.site else f"#{rule_name(name)}"
 
     def chart_of(self, finding: ShownFinding) -> str | None:
         kind = finding.subject_kind
@@ -56,7 +65,7 @@ class Links:
         return self.findings.get(id(finding))
 
     def about(self, place: str) -> Html | None:
-        """The findings about a chart."""
+        """Links to the findings about a chart."""
         about = [finding for finding in self.shown if self.chart_of(finding) == place]
         if not about:
             return None
@@ -74,9 +83,9 @@ class Links:
         )
 
 
-def links_of(report: Report) -> Links:
+def links_of(report: Report, site: Site | None = None) -> Links:
     charts = {("share", group.group_id): share_place(at) for at, group in enumerate(report.share.shown, 1)}
     charts |= {("streams", group.group_id): streams_place(at) for at, group in enumerate(report.streams.shown, 1)}
     charts |= {("quorum", one.cluster_id or ""): quorum_place(at) for at, one in enumerate(report.quorums.shown, 1)}
     shown = report.findings.shown
-    return Links(charts, {id(finding): finding_name(at) for at, finding in enumerate(shown, 1)}, shown)
+    return Links(charts, {id(finding): finding_name(at) for at, finding in enumerate(shown, 1)}, shown, site)

@@ -1,5 +1,5 @@
-"""Renders a report as one self-contained HTML file: no network access, no script needed to read it, every text
-escaped."""
+"""Renders a report as one self-contained HTML file: no network access, readable without script, every text
+escaped. As a page of the explorer it has the explorer's navigation and links to its pages besides."""
 
 from base64 import b64encode
 from hashlib import sha256
@@ -15,6 +15,7 @@ from kafkascope.report.page.links import links_of
 from kafkascope.report.page.quorum import quorum_section
 from kafkascope.report.page.rules import rules_section
 from kafkascope.report.page.share import share_section
+from kafkascope.report.page.site import Site, lake_pages, site_bar
 from kafkascope.report.page.streams import streams_section
 from kafkascope.report.page.timeline import timeline_section
 from kafkascope.report.page.unread import unread_section
@@ -33,12 +34,12 @@ PARTS = (
 )
 
 
-def page(report: Report) -> str:
-    style, script = _file("page.css"), _file("page.js")
-    # Only this very style and script: what a name from the wire might smuggle in would not run, nor load.
+def page(report: Report, site: Site | None = None) -> str:
+    style, script = _file("page.css") + (_file("site.css") if site else ""), _file("page.js")
+    # Only this exact style and script: anything that a name from the wire smuggles in neither runs nor loads.
     policy = (
         f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; base-uri 'none'; "
-        "form-action 'none'"
+        f"form-action '{'self' if site else 'none'}'"
     )
     title = f"Kafka health: {report.lake.rstrip('/').rpartition('/')[2]}"
     head = el(
@@ -55,21 +56,25 @@ def page(report: Report) -> str:
         "body",
         el("a", "Skip to the verdict", href="#main", class_="skip"),
         patterns(),
-        _header(report),
+        _header(report, site),
         el(
             "nav",
-            el("ul", [el("li", el("a", words, href=f"#{name}")) for name, words in PARTS]),
+            # The site has its own page about the rules.
+            el(
+                "ul",
+                [el("li", el("a", words, href=f"#{name}")) for name, words in PARTS if not site or name != "rules"],
+            ),
             aria_label="Parts of the report",
         ),
-        el("main", *_parts(report), id="main", tabindex="-1"),
+        el("main", *_parts(report, site), id="main", tabindex="-1"),
         _footer(report),
         el("script", Html(script)),
     )
     return join([Html("<!DOCTYPE html>\n"), el("html", head, body, lang="en")]).text + "\n"
 
 
-def _parts(report: Report) -> list[Html]:
-    links = links_of(report)
+def _parts(report: Report, site: Site | None) -> list[Html | None]:
+    links = links_of(report, site)
     return [
         verdict(
             report.findings,
@@ -86,24 +91,23 @@ def _parts(report: Report) -> list[Html]:
         quorum_section(report.quorums, links),
         apis_section(report.apis, report.clients, links),
         unread_section(report.unread),
-        rules_section(finding.rule for finding in report.findings.shown),
+        None if site else rules_section(finding.rule for finding in report.findings.shown),
     ]
 
 
-def _header(report: Report) -> Html:
+def _header(report: Report, site: Site | None) -> Html:
     about = [interval(report.first_at, report.last_at, 1_000_000) + " UTC" if report.first_at else "time unknown"]
     about += [f"groups {', '.join(report.scope.groups)}"] if report.scope.groups else []
-    return el(
-        "header",
-        el(
-            "div",
-            el("h1", "Kafka health report"),
-            el("p", el("span", report.lake, class_="lake"), el("span", "; ".join(about)), class_="about"),
-            class_="title",
-        ),
-        el("button", "Local time", id="local", type="button", hidden=True, aria_pressed="false"),
-        el("button", "Dark", id="theme", type="button", hidden=True),
+    local = el("button", "Local time", id="local", type="button", hidden=True, aria_pressed="false")
+    theme = el("button", "Dark", id="theme", type="button", hidden=True)
+    title = el(
+        "div",
+        (lake_pages(site), local) if site else None,
+        el("h1", "Kafka health report"),
+        el("p", el("span", report.lake, class_="lake"), el("span", "; ".join(about)), class_="about"),
+        class_="title",
     )
+    return el("header", site_bar(site, theme), title) if site else el("header", title, local, theme)
 
 
 def _footer(report: Report) -> Html:

@@ -8,7 +8,7 @@ from kafkascope.report.page.links import Links, quorum_place
 from kafkascope.report.summaries.quorum import Quorums, QuorumSummary
 from kafkascope.report.words import lasting, number, when
 
-# Of more clusters only these are open at first.
+# Clusters that are unfolded at first.
 _OPEN = 3
 
 
@@ -47,7 +47,7 @@ def _quorum(quorum: QuorumSummary, place: int, links: Links) -> Html:
 
 
 def quorum_line(quorum: QuorumSummary) -> str:
-    """The most important of it."""
+    """The section's most important facts, for its head."""
     words = []
     if quorum.bands:
         last = quorum.bands[-1]
@@ -58,7 +58,7 @@ def quorum_line(quorum: QuorumSummary) -> str:
     words += [f"up to {lasting(1000 * without)} without a leader"] if without else []
     behind = most_behind(quorum)
     if behind is not None and behind.worst_behind_ms:
-        words.append(f"{replica_name(behind)} up to {lasting(1000 * behind.worst_behind_ms)} behind")
+        words.append(f"{replica_name(behind)} lagged by up to {lasting(1000 * behind.worst_behind_ms)}")
     return ", ".join(words)
 
 
@@ -80,7 +80,7 @@ def _tiles(quorum: QuorumSummary) -> list[tuple[str, str, str]]:
             "" if quorum.leaderless_ms is None else "no leader at the end",
         ),
         (
-            "furthest behind",
+            "largest lag",
             lasting(1000 * worst) if worst is not None else "unknown",
             replica_name(behind) if behind is not None else "",
         ),
@@ -106,6 +106,6 @@ def _pictures(quorum: QuorumSummary, name: str) -> list[Html]:
         for event in quorum.events
     ]
     head = ("time (UTC)", "what", "node", "epoch #", "more", "exchange")
-    events = table("What happened to the leadership", head, rows, quorum.events_left_out, "events")
+    events = table("Events of the leadership", head, rows, quorum.events_left_out, "events")
     nothing = empty("No election, resignation or change of voters was recorded.")
     return [quorum_figure(quorum, name), el("section", el("h4", "Events"), events if rows else nothing)]

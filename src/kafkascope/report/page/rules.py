@@ -1,4 +1,4 @@
-"""Renders what the rules in this report say, with their thresholds and the reasons for them."""
+"""Renders the rules that fired in this report, with their thresholds and the reasons for them."""
 
 from collections.abc import Iterable
 
@@ -11,7 +11,7 @@ from kafkascope.report.page.links import rule_name
 
 def rules_section(names: Iterable[str]) -> Html:
     fired = [RULES[name] for name in sorted(set(names)) if name in RULES]
-    note = "The rules that made the findings above. A rule fires at its default threshold unless another was set."
+    note = "The rules that made the findings above. A rule fires at its default threshold unless another one was set."
     return el(
         "section",
         el("h2", "Rules", id="rules"),

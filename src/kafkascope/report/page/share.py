@@ -10,7 +10,7 @@ from kafkascope.report.page.links import Links, share_place
 from kafkascope.report.summaries.share import ShareGroups, ShareGroupSummary
 from kafkascope.report.words import clock, interval, lasting, number, share
 
-# Of more groups only these are open at first.
+# Groups that are unfolded at first.
 _OPEN = 3
 
 
@@ -43,7 +43,7 @@ def _group(group: ShareGroupSummary, place: int, links: Links) -> Html:
 
 
 def _others(groups: ShareGroups) -> Html | None:
-    """Of these a line has to do."""
+    """Groups that get only a row of a table."""
     if not groups.others:
         return None
     rows = [
@@ -60,7 +60,7 @@ def _others(groups: ShareGroups) -> Html | None:
     ]
     head = ("share group", "deliveries #", "redelivered #", "share #", "lock expired #", "disconnected #", "archived #")
     lines = table("Share groups with less trouble", head, rows, groups.left_out, "share groups")
-    note = "kafkascope report --group G draws one of them."
+    note = "kafkascope report --group G draws any of them."
     return el("section", el("h3", "Other share groups"), el("p", note, class_="note"), lines)
 
 
@@ -75,7 +75,7 @@ def _tiles(group: ShareGroupSummary) -> list[tuple[str, str, str]]:
     health, outcomes = group.health, group.outcomes
     lag = f"of {count(health.lag_partitions, 'partition')}, {clock(health.lag_at, 60_000_000)}"
     return [
-        ("deliveries", number(group.acquired), "records, each as often as it was delivered"),
+        ("deliveries", number(group.acquired), "records, counted once per delivery"),
         ("redelivered", number(group.redelivered), f"{share(group.redelivered, group.acquired)} of deliveries"),
         ("lock expired", number(outcomes.get("lock_expired", 0)), "held too long"),
         ("archived", number(group.archived), f"at the delivery limit; {number(health.near_limit)} near it"),

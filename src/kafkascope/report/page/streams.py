@@ -23,7 +23,7 @@ def streams_section(groups: StreamsGroups, links: Links) -> Html:
 
 
 def _others(groups: StreamsGroups) -> Html | None:
-    """Of these a line has to do."""
+    """Groups that get only a row of a table."""
     if not groups.others:
         return None
     rows = [
@@ -48,7 +48,7 @@ def _others(groups: StreamsGroups) -> Html | None:
         "members lost #",
     )
     lines = table("Streams groups with less trouble", head, rows, groups.left_out, "streams groups")
-    note = "kafkascope report --group G draws one of them."
+    note = "kafkascope report --group G draws any of them."
     return el("section", el("h3", "Other streams groups"), el("p", note, class_="note"), lines)
 
 
@@ -81,7 +81,7 @@ def _tiles(group: StreamsGroupSummary) -> list[tuple[str, str, str]]:
         ("tasks", number(totals.tasks), f"topology epoch {number(totals.topology_epoch)}"),
         ("moves", number(totals.moves), "active tasks that changed hands"),
         ("longest pause", lasting(1000 * totals.pause_max_ms), f"{lasting(1000 * totals.pause_total_ms)} of all tasks"),
-        ("without owner", lasting(1000 * totals.unheld_ms), "of all tasks together"),
+        ("without owner", lasting(1000 * totals.unheld_ms), "sum over all tasks"),
         ("members lost", number(totals.lost), f"{number(totals.left)} left, {number(totals.fenced)} fenced"),
         (
             "standbys missing",
@@ -121,7 +121,7 @@ def _lost(group: StreamsGroupSummary) -> Html:
             when(member.last_seen_at),
             when(member.noticed_at),
             lasting(1000 * member.silent_ms),
-            "its connection closed" if member.how == "closed" else "it fell silent",
+            "its connection closed" if member.how == "closed" else "it stopped sending heartbeats",
             number(member.active_tasks),
             number(member.standby_tasks),
         )
@@ -134,7 +134,7 @@ def _lost(group: StreamsGroupSummary) -> Html:
 
 def _statuses(group: StreamsGroupSummary) -> Html:
     if not group.statuses:
-        return el("section", el("h4", "Statuses"), empty("The coordinator reported no trouble to the members."))
+        return el("section", el("h4", "Statuses"), empty("The coordinator reported no problem to the members."))
     rows = [
         (
             status.name,

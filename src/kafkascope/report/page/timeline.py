@@ -1,4 +1,4 @@
-"""Renders the section with the timeline."""
+"""Renders the timeline section."""
 
 from kafkascope.markup import Html, el
 from kafkascope.report.build import Report
@@ -9,7 +9,7 @@ from kafkascope.report.charts.timeline import reach, timeline_figure, timeline_o
 def timeline_section(report: Report) -> Html:
     lanes = timeline_of(report.unread, report.findings.incidents, report.quorums, report.share, report.streams)
     first, last = reach(lanes, report.first_at, report.last_at)
-    why = "All was recorded at one moment." if lanes else "Nothing with a time was recorded."
+    why = "Everything was recorded at one moment." if lanes else "Nothing with a time was recorded."
     return el(
         "section",
         el("h2", "Timeline", id="timeline"),

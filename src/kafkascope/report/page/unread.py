@@ -1,4 +1,4 @@
-"""Renders the section on recordings and bytes that could not be read."""
+"""Renders the section on recordings and on bytes that could not be read."""
 
 from kafkascope.formatting import count
 from kafkascope.markup import Html, el
@@ -10,8 +10,8 @@ _PROTOCOLS = {
     "kafka": "Kafka",
     "tls": "TLS: encrypted, not read",
     "http": "HTTP",
-    "other": "something else",
-    "unknown": "no bytes, or not enough to tell",
+    "other": "another protocol",
+    "unknown": "too few bytes to tell",
 }
 
 
@@ -51,7 +51,7 @@ def _captures(unread: Unread) -> Html:
     ]
     head = ("recording", "kind", "size #", "times (UTC)", "exchanges #", "lost #", "TLS #", "quarantine #")
     captures = table("Recordings", head, rows, unread.captures_left_out, "recordings with less trouble")
-    return el("section", el("h3", "Recordings"), captures if rows else empty("No recording reaches into this time."))
+    return el("section", el("h3", "Recordings"), captures if rows else empty("No recording overlaps this time."))
 
 
 def _protocols(unread: Unread) -> Html:
@@ -59,7 +59,7 @@ def _protocols(unread: Unread) -> Html:
         (_PROTOCOLS.get(protocol.protocol, protocol.protocol), number(protocol.connections), size(protocol.bytes))
         for protocol in unread.protocols
     ]
-    protocols = table("Connections by what they speak", ("protocol", "connections #", "bytes #"), rows)
+    protocols = table("Connections by protocol", ("protocol", "connections #", "bytes #"), rows)
     return el("section", el("h3", "Connections"), protocols if rows else empty("No connection was recorded."))
 
 
@@ -77,6 +77,4 @@ def _quarantine(unread: Unread) -> Html:
     ]
     head = ("kind", "message", "version", "why", "times #", "bytes #")
     reasons = table("Quarantine", head, rows, unread.quarantine_left_out, "rows of quarantine")
-    return el(
-        "section", el("h3", "Quarantine"), reasons if rows else empty("Every frame that was found could be decoded.")
-    )
+    return el("section", el("h3", "Quarantine"), reasons if rows else empty("Every frame could be decoded."))

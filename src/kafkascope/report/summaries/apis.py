@@ -21,8 +21,7 @@ _THROTTLING = "api client_id calls throttled throttle_ms max_throttle_ms longest
 
 @dataclass(slots=True)
 class ApiLatency:
-    """`p50_us` is the mean of the minutes' medians, weighted by calls; `p95_us` and `p99_us` are those of the worst
-    minute."""
+    """`p50_us` is the mean of the minutes' medians, weighted by calls; `p95_us` and `p99_us` are the worst minute's."""
 
     api: str
     long_poll: bool

@@ -1,4 +1,4 @@
-"""Splits an interval into equal time steps of a familiar length: never more than asked for, however long it is."""
+"""Splits an interval into equal steps of a round length, never more than the given number."""
 
 from dataclasses import dataclass
 
@@ -30,7 +30,7 @@ class Buckets:
 
 
 def step_for(length_us: int, most: int) -> int:
-    """The shortest step by which an interval, wherever it begins, has at most so many."""
+    """The shortest step that splits an interval into at most `most` steps, wherever it begins."""
     for step in _STEPS_US:
         if length_us // step + 2 <= most:
             return step
@@ -38,7 +38,7 @@ def step_for(length_us: int, most: int) -> int:
 
 
 def buckets_of(first: int, last: int, most: int) -> Buckets:
-    """Such that both ends are inside."""
+    """Steps that include both ends."""
     step = step_for(last - first, most)
     start = first // step * step
     return Buckets(start, step, (last - start) // step + 1)

@@ -18,7 +18,7 @@ _COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """A version that the newest release does not serve; `last_release` None: no release is known to."""
+    """A version that the newest release doesn't serve. `last_release` is None if no known release serves it."""
 
     api: str
     api_version: int
@@ -28,8 +28,8 @@ class Dropped:
 
 @dataclass(slots=True)
 class Software:
-    """`needs_release` is the first that serves all versions that were seen, `until_release` the last, None while the
-    newest does. `client_software` None: it did not send its name."""
+    """`needs_release` is the first release that serves all versions seen, `until_release` the last; None if the newest
+    does. `client_software` is None if the client didn't send its name."""
 
     client_software: str | None
     calls: int = 0

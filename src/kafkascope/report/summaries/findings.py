@@ -1,4 +1,5 @@
-"""Selects the findings to show and the incidents they are part of, with a verdict and the exchanges that prove each."""
+"""Selects the findings to show and the incidents they are part of, with the verdict and the exchanges that prove
+each."""
 
 import json
 from collections.abc import Iterable
@@ -19,10 +20,10 @@ from kafkascope.report.summaries.mart_rows import Row, rows
 from kafkascope.report.summaries.recorded import exchanges_in
 from kafkascope.report.summaries.scope import Scope, both, moment
 
-# Beyond these a page is a list, and the mart is a better one.
+# With more, a page is only a list, and the mart is a better one.
 MOST_FINDINGS = 200
 MOST_PROOFS = 5
-# A proof may lie before its finding: a lock is taken before it expires.
+# A proof may be earlier than its finding: a lock is taken before it expires.
 _AROUND_US = 3_600_000_000
 
 _COLUMNS = "rule severity subject_kind subject from_at to_at summary figures advice evidence".split()
@@ -32,7 +33,7 @@ _GROUP_KINDS = ("share_", "streams_")
 
 @dataclass(frozen=True, slots=True)
 class EvidenceLink:
-    """An exchange. What the lake does not have of it any more is None."""
+    """An exchange. Fields that the lake no longer has are None."""
 
     exchange_id: str
     request_at: int | None = None
@@ -58,8 +59,8 @@ class ShownFinding:
 
 @dataclass(frozen=True, slots=True)
 class VerdictSummary:
-    """The worst incident decides `state` and `sentence`; the counts are of findings. `state` is `unknown` where the
-    lake has no `findings` or no `incidents`, or no exchange that could have led to one."""
+    """The worst incident decides `state` and `sentence`; the counts are of findings. `state` is `unknown` if the lake
+    has no `findings`, no `incidents`, or no exchange that a rule could judge."""
 
     state: str
     sentence: str
@@ -77,9 +78,9 @@ class Findings:
 
 
 def findings_in(lake: Lake, scope: Scope, groups: Iterable[str]) -> Findings:
-    """`groups` are all that the lake has."""
+    """`groups` are all groups of the lake."""
     if not lake.has("findings"):
-        reason = "Not judged: this lake has no findings yet; kafkascope marts LAKE makes them."
+        reason = "Not judged: this lake has no findings yet. Run kafkascope marts LAKE."
         return _not_judged(reason)
     group_ids = set(groups)
     findings = [
@@ -87,17 +88,17 @@ def findings_in(lake: Lake, scope: Scope, groups: Iterable[str]) -> Findings:
         for row in rows(lake, "findings", _COLUMNS, scope.over("from_at", "to_at"))
         if not scope.groups or _is_about(row, scope, group_ids)
     ]
-    # Nothing is beyond a threshold where there is nothing: that is no health.
+    # Without exchanges no threshold is exceeded, which doesn't mean that the cluster is healthy.
     if not findings and not exchanges_in(lake, scope):
         when = "" if scope.always else " in this time"
-        return _not_judged(f"No exchange is recorded{when}: there was nothing to judge.")
+        return _not_judged(f"No exchange was recorded{when}, so there was nothing to judge.")
     findings.sort(key=finding_order)
     incidents = incidents_in(lake, {key_of(finding) for finding in findings})
     counts = [sum(finding.severity == severity for finding in findings) for severity in SEVERITIES]
     judged = verdict_of(incidents)
     verdict = VerdictSummary(judged.state, judged.sentence, *counts)
     if not lake.has("incidents"):
-        reason = "Not judged: this lake has no incidents yet; kafkascope marts LAKE makes them."
+        reason = "Not judged: this lake has no incidents yet. Run kafkascope marts LAKE."
         verdict = VerdictSummary(UNKNOWN_STATE, reason, *counts)
     shown = findings[:MOST_FINDINGS]
     proofs = _proofs(lake, shown)
@@ -144,8 +145,8 @@ def _is_finite(value: object) -> bool:
 
 
 def _is_about(row: Row, scope: Scope, groups: set[str]) -> bool:
-    """Whether a finding is of a group that is asked for, or of no group at all. A subject is the group, or a part of it
-    behind a slash; a group's name may have one too, so the longest that fits is the group."""
+    """Whether a finding is about a selected group, or about no group at all. A subject is a group, or a group, a slash
+    and a part of it. Since names of groups may contain slashes, the longest group that fits is the right one."""
     subject = row["subject"] or ""
     if not (row["subject_kind"] or "").startswith(_GROUP_KINDS):
         return True
@@ -154,7 +155,7 @@ def _is_about(row: Row, scope: Scope, groups: set[str]) -> bool:
 
 
 def _proofs(lake: Lake, findings: list[Finding]) -> dict[str, EvidenceLink]:
-    """Where the exchanges are that are shown. Only days around the findings are looked through."""
+    """The exchanges that prove the findings. Only the days around the findings are read."""
     exchange_ids = {name for finding in findings for name in finding.evidence[:MOST_PROOFS]}
     if not exchange_ids:
         return {}

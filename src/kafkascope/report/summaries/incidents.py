@@ -1,4 +1,4 @@
-"""Reads the incidents to show: those that have a finding in the scope, the worst first, and the verdict they make."""
+"""Reads the incidents that have a finding in the scope, worst first, and forms the verdict."""
 
 import json
 from collections.abc import Collection, Iterator
@@ -11,7 +11,7 @@ from kafkascope.health.incidents.incident import Consequence, FindingKey, Incide
 from kafkascope.lake.home import Lake
 from kafkascope.report.summaries.mart_rows import Row, rows
 
-# Beyond these a page is a list, and the mart is a better one.
+# With more, a page is only a list, and the mart is a better one.
 MOST_INCIDENTS = 100
 
 _COLUMNS = (
@@ -22,7 +22,8 @@ _COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class ShownConsequence:
-    """A finding by its rule, subject and beginning, and its role; `cause` is that of those which show the cause."""
+    """A finding by its rule, subject and beginning, and its role. The role `cause` means that it shows the cause
+    itself."""
 
     role: str
     rule: str
@@ -50,14 +51,14 @@ class ShownIncident:
 
 @dataclass(frozen=True, slots=True)
 class Incidents:
-    """Those of severity `info` are notes."""
+    """Incidents of severity `info` are notes."""
 
     shown: tuple[ShownIncident, ...]
     left_out: int
 
 
 def incidents_in(lake: Lake, findings: Collection[FindingKey]) -> list[Incident]:
-    """Those with one of these findings, the worst first."""
+    """Incidents with one of these findings, worst first."""
     found = [incident for incident in _incidents(lake) if any(part.key in findings for part in incident.consequences)]
     return sorted(found, key=incident_order)
 

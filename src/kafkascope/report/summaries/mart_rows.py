@@ -14,7 +14,7 @@ from kafkascope.lake.place import filesystem_errors
 from kafkascope.lake.read.visible_rows import dataset
 from kafkascope.lake.tables import table_named
 
-# Rows that are looked at together.
+# Rows per batch.
 _BATCH_ROWS = 65_536
 _NOT_AHEAD = ds.ParquetFragmentScanOptions(pre_buffer=False, use_buffered_stream=True)
 
@@ -28,14 +28,14 @@ def has_marts(lake: Lake) -> bool:
 def batches(
     lake: Lake, name: str, columns: Sequence[str], where: pc.Expression | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """Without those that are empty."""
+    """Empty batches are skipped."""
     if not lake.has(name):
         return
     mart = _with_all_columns(dataset(lake, name), name)
     projection = {column: _column(mart.schema, column) for column in columns}
     with filesystem_errors(lake.table(name).uri):
         for file in mart.get_fragments(filter=where):
-            # One row group after the other: a scanner of the whole runs ahead of a reader that takes its time.
+            # One row group at a time: a scanner of the whole file runs ahead of a slow reader and fills memory.
             for part in file.split_by_row_group(filter=where, schema=mart.schema):
                 scanner = part.scanner(
                     schema=mart.schema,
@@ -50,7 +50,7 @@ def batches(
 
 
 def _with_all_columns(mart: ds.Dataset, name: str) -> ds.Dataset:
-    """With the columns that an older kafkascope did not know, all null: a filter may name them."""
+    """Adds columns that an older kafkascope didn't write, all null, since a filter may name them."""
     table = MARTS[name] if name in MARTS else table_named(name)
     missing = [field for field in table.schema if field.name not in mart.schema.names]
     return mart.replace_schema(pa.schema([*mart.schema, *missing])) if missing else mart
@@ -65,7 +65,7 @@ def _column(schema: pa.Schema, name: str) -> pc.Expression:
 
 
 def rows(lake: Lake, name: str, columns: Sequence[str], where: pc.Expression | None = None) -> Iterator[Row]:
-    """For marts that are small, or of which the filter leaves little."""
+    """All rows as dicts: for small marts, or filters that leave little."""
     for batch in batches(lake, name, columns, where):
         yield from batch.to_pylist()
 

@@ -23,7 +23,7 @@ _EVENTS = (
     "occurred_at kind epoch node_id cause duration_ms voting_ms rounds previous_leader_id voter_id granted detail"
     " exchange_id"
 ).split()
-# One a request: they are counted, and the election that they make is told.
+# One per request: they are counted, and the election that they lead to is shown.
 _VOTES = frozenset({"vote", "pre_vote", "announced"})
 _LEADS = frozenset({"elected", "observed"})
 _TROUBLE = frozenset({"elected", "election_failed", "leaderless"})
@@ -31,7 +31,7 @@ _TROUBLE = frozenset({"elected", "election_failed", "leaderless"})
 
 @dataclass(slots=True)
 class ReplicaLag:
-    """`behind_ms` and `lag` are the worst of each step, None where nothing was observed or known."""
+    """`behind_ms` and `lag` are the worst of each step, None where nothing is known."""
 
     replica_id: int
     role: str | None = None
@@ -47,7 +47,7 @@ class ReplicaLag:
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """A leader in its epoch. `without_ms` is how long nobody led before."""
+    """A leader in its epoch. `without_ms` is how long the quorum had no leader before."""
 
     leader_id: int
     epoch: int
@@ -75,7 +75,8 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class QuorumSummary:
-    """`elections` and `longest_without_ms` are of all events, `leaderless_ms` is how long nobody had led at the end."""
+    """`elections` and `longest_without_ms` count all events. `leaderless_ms` is how long the quorum had had no leader
+    at the end."""
 
     cluster_id: str | None
     first_at: int
@@ -96,7 +97,7 @@ class QuorumSummary:
 
 @dataclass(frozen=True, slots=True)
 class Quorums:
-    """By cluster, those in most trouble, the worst first."""
+    """The clusters in most trouble, worst first."""
 
     shown: tuple[QuorumSummary, ...]
     left_out: int
@@ -126,7 +127,7 @@ def quorums_in(lake: Lake, scope: Scope) -> Quorums:
 
 
 def _trouble(lake: Lake, scope: Scope) -> dict[str | None, tuple[int, int]]:
-    """Cluster to what its leadership went through, and how far a replica was behind at the most."""
+    """For each cluster, its trouble with leadership and the largest lag of a replica."""
     events: Counter[str | None] = Counter()
     behind: Counter[str | None] = Counter()
     for batch in batches(lake, "quorum_events", ["cluster_id", "kind"], scope.at("occurred_at")):
@@ -140,7 +141,7 @@ def _trouble(lake: Lake, scope: Scope) -> dict[str | None, tuple[int, int]]:
 
 
 def _quorum_in(lake: Lake, scope: Scope, cluster: str | None) -> QuorumSummary | None:
-    """None where nothing was seen of it."""
+    """None if nothing was seen of it."""
     of_cluster = pc.field("cluster_id").is_null() if cluster is None else pc.field("cluster_id") == cluster
     observed = both(scope.at("observed_at"), of_cluster)
     seen = _survey(lake, observed)
@@ -149,6 +150,8 @@ def _quorum_in(lake: Lake, scope: Scope, cluster: str | None) -> QuorumSummary |
     left_out = elections = longest = 0
     leaderless_ms: int | None = None
     for row in rows(lake, "quorum_events", _EVENTS, both(scope.at("occurred_at"), of_cluster)):
+        if row["kind"] == "disconnected":
+            continue  # a sign for incidents; replicas reconnect often
         event = Event(row.pop("occurred_at"), **row)
         seen.see(event.at)
         elections += event.kind == "elected"
@@ -255,15 +258,15 @@ def _larger(left: int | None, right: int | None) -> int | None:
 
 
 def _bands_of(events: list[Event], leads: dict[tuple[int, int], list[int]], last_at: int) -> tuple[Band, ...]:
-    """A leader leads from its election, or from when it is seen to, until the next one's election less the time in
-    which nobody did."""
+    """A leader leads from its election, or from when it is first seen to lead, until the next election, less the time
+    without a leader before it."""
     starts: dict[tuple[int, int], tuple[int, int | None]] = {key: (ends[0], None) for key, ends in leads.items()}
     for event in events:
         if event.kind in _LEADS and event.epoch is not None and event.node_id is not None:
             starts[event.epoch, event.node_id] = (event.at, event.duration_ms)
     order: list[tuple[int, int, int, int | None]] = []
     for (epoch, leader), (at, without) in sorted(starts.items(), key=lambda item: (item[1][0], item[0])):
-        # One that does not know of its successor yet still answers, and leads nobody.
+        # A leader that doesn't know of its successor yet still responds, but leads nobody.
         if not order or epoch >= order[-1][1]:
             order.append((at, epoch, leader, without))
     bands = []

@@ -12,10 +12,10 @@ _EXCHANGES = "exchanges"
 
 
 def exchanges_in(lake: Lake, scope: Scope) -> int:
-    """Those that are there: `captures` also knows of what `lake expire` took out."""
+    """Counts existing rows: `captures` also counts those that `lake expire` removed."""
     if not scope.always:
         requested, answered = scope.at("request_at"), scope.at("response_at")
-        # An answer without its request has only its own time.
+        # A response without its request has only its own time.
         where = both(requested, None if answered is None else pc.field("request_at").is_valid() | answered)
         return sum(batch.num_rows for batch in batches(lake, _EXCHANGES, ["request_at"], where))
     tables, seen = open_as_of_now(lake, [_EXCHANGES])

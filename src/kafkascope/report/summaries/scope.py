@@ -1,4 +1,4 @@
-"""Limits a report to groups and an interval. Both are filters on marts, so that little is read."""
+"""Limits a report to groups and an interval. Both are filters on marts, so that only what is needed is read."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ MINUTE_US = 60_000_000
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """`groups` are ids or patterns with `*` and `?`, none is all. From `since` until before `until`, in microseconds;
-    None is an open end."""
+    """`groups` are ids or patterns with `*` and `?`; none means all. The interval is from `since` to before `until`, in
+    microseconds; None is an open end."""
 
     groups: tuple[str, ...] = ()
     since: int | None = None
@@ -32,18 +32,18 @@ class Scope:
         return sorted(group_id for group_id in group_ids if self.takes(group_id))
 
     def clip(self, first: int, last: int) -> tuple[int, int]:
-        """What of an interval is asked for."""
+        """The part of an interval that is in the scope."""
         first = first if self.since is None else max(first, self.since)
         last = last if self.until is None else min(last, self.until)
         return first, max(first, last)
 
     def at(self, column: str) -> pc.Expression | None:
-        """Rows of a moment."""
+        """Rows with one time."""
         return self.over(column, column)
 
     def over(self, start: str, end: str) -> pc.Expression | None:
-        """Rows of an interval that reaches into what is asked for. An end that is null lies behind the recording. Where
-        the start is null nobody saw it, and all that is known of the row is its end."""
+        """Rows with an interval that overlaps the scope. A null end is after the recording. A null start wasn't seen,
+        so only the end of the row is known."""
         where = None
         if self.until is not None:
             until = moment(self.until)
@@ -54,7 +54,7 @@ class Scope:
         return where
 
     def minute(self, column: str) -> pc.Expression | None:
-        """Rows of a minute that begins at `column`."""
+        """Rows of the minute that begins at `column`."""
         since = None if self.since is None else self.since // MINUTE_US * MINUTE_US
         return Scope(until=self.until, since=since).at(column)
 

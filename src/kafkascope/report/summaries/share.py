@@ -13,7 +13,7 @@ from kafkascope.report.summaries.scope import Scope, both, of_groups
 from kafkascope.report.summaries.share_pictures import OUTCOMES, Ints, Pictures, draw
 from kafkascope.report.summaries.share_survey import MemberTotals, PartitionTotals, ShareGroupTotals, survey
 
-# A page with more is searched, not read.
+# A page with more groups is searched, not read.
 MOST_GROUPS = 6
 MOST_LINES = 50
 _MOST_STEPS = 160
@@ -30,7 +30,8 @@ _HEALTH = (
 
 @dataclass(slots=True)
 class Health:
-    """As last seen, but for the worst minute's acknowledgement times and what stood still in any."""
+    """As last seen, except acknowledgement times, which are the worst minute's, and `standing_still`, the partitions
+    that stalled in any minute."""
 
     state: str | None = None
     members: int | None = None
@@ -46,7 +47,7 @@ class Health:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """From step to step, both inside: the most records that a member had in hand in one, by how they will end."""
+    """The most records that a member held in a step, by their later outcome. `first` and `last` are inclusive."""
 
     first: int
     last: int
@@ -61,7 +62,7 @@ class MemberLane:
 
 @dataclass(frozen=True, slots=True)
 class ShareGroupSummary:
-    """`ended` are records by outcome and step, `again` redelivered ones by partition and step."""
+    """`ended` counts records by outcome and step, `again` redelivered ones by partition and step."""
 
     group_id: str
     first_at: int
@@ -83,7 +84,7 @@ class ShareGroupSummary:
 
 @dataclass(frozen=True, slots=True)
 class ShareLine:
-    """A group in less trouble, in a line."""
+    """A group in less trouble, as a row of a table."""
 
     group_id: str
     acquired: int
@@ -138,7 +139,7 @@ def _picture(group: ShareGroupTotals, scope: Scope) -> Pictures:
 
 
 def natural(name: str) -> list[tuple[int, int | str]]:
-    """`orders-2` before `orders-10`."""
+    """Sorts `orders-2` before `orders-10`."""
     return [(0, int(part)) if part.isdecimal() else (1, part) for part in re.split(r"(\d+)", name) if part]
 
 
@@ -191,7 +192,7 @@ def _group(group: ShareGroupTotals, picture: Pictures, health: Health) -> ShareG
 
 
 def _runs(held: Ints) -> tuple[Held, ...]:
-    """Of a lane that changes at every step, several steps are taken together."""
+    """Merges neighbouring steps of a lane that changes too often to draw."""
     together = 1
     while len(merged := runs(held, together)) > MOST_RUNS:
         together *= 2
@@ -199,7 +200,7 @@ def _runs(held: Ints) -> tuple[Held, ...]:
 
 
 def runs(held: Ints, together: int) -> list[Held]:
-    """Steps that follow one another with the same outcomes in hand are one."""
+    """Merges neighbouring steps with the same outcomes."""
     merged: list[Held] = []
     steps = held.shape[1]
     starts = np.arange(0, steps, together)

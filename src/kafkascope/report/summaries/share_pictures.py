@@ -1,5 +1,5 @@
-"""Counts a share group's records per time step, in a bounded number of steps: by outcome, redeliveries by partition,
-and what each member held."""
+"""Counts a share group's records per time step: by outcome, redeliveries by partition, and what each member held.
+The number of steps is bounded."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -28,8 +28,8 @@ _Flags = npt.NDArray[np.bool_]
 
 @dataclass(slots=True)
 class Pictures:
-    """Of one group. `ended` is outcome × step, `again` partition × step, `held` member × outcome × step; `held` counts
-    the records in a member's hands at any time of the step by the outcome that they will have."""
+    """Counts of one group. `ended` is outcome × step, `again` partition × step, `held` member × outcome × step. `held`
+    counts the records that a member held at any time of the step, by their later outcome."""
 
     buckets: Buckets
     places: Sequence[str]
@@ -44,7 +44,7 @@ class Pictures:
         self.ended = np.zeros((outcomes, steps), np.int64)
         self.again = np.zeros((len(self.places), steps), np.int64)
         self.held = np.zeros((len(self.members), outcomes, steps), np.int64)
-        # Records that come into hand in a step, less those that left before it: one more step, for what leaves last.
+        # Records acquired in a step, less those that ended before it; one more step, for the last to end.
         self._changes = np.zeros((len(self.members), outcomes, steps + 1), np.int64)
 
     def add(self, rows: pa.Table) -> None:
@@ -56,7 +56,7 @@ class Pictures:
         acquired, acquired_in = self._steps(pc.coalesce(rows["acquired_at"], rows["outcome_at"]), 0)
         ended, ended_in = self._steps(rows["outcome_at"], self.buckets.count - 1)
         has_ended = rows["outcome_at"].is_valid().to_numpy()
-        # What is still held has no end: it counts where it began.
+        # Records still held have no end: they count where they began.
         step, inside = np.where(has_ended, ended, acquired), np.where(has_ended, ended_in, acquired_in)
         self._sum(self.ended, (outcome, step), records, inside)
         places = pc.binary_join_element_wise(
@@ -75,7 +75,7 @@ class Pictures:
         self.held = self._changes[:, :, :-1].cumsum(axis=2)
 
     def _steps(self, times: pa.ChunkedArray, otherwise: int) -> tuple[Ints, _Flags]:
-        """The step of each time, the nearest for those outside, and whether it is inside."""
+        """The step of each time, or the nearest one, and whether the time is inside."""
         step = (_ints(times, self.buckets.start(otherwise)) - self.buckets.first_at) // self.buckets.step_us
         return np.clip(step, 0, self.buckets.count - 1), (step >= 0) & (step < self.buckets.count)
 
@@ -93,7 +93,7 @@ def _member_keys(member_ids: pa.ChunkedArray, client_ids: pa.ChunkedArray) -> pa
 
 
 def _codes(values: pa.ChunkedArray, vocabulary: Sequence[str]) -> Ints:
-    """Places in `known`, -1 for others."""
+    """Positions in `known`, -1 for unknown values."""
     return _ints(pc.index_in(values, value_set=pa.array(vocabulary, pa.string())), -1)
 
 
@@ -103,7 +103,7 @@ def _ints(values: pa.ChunkedArray, otherwise: int) -> Ints:
 
 
 def draw(lake: Lake, scope: Scope, pictures: dict[str, Pictures]) -> None:
-    """All groups in one pass."""
+    """Counts all groups in one pass."""
     if not pictures:
         return
     where = both(of_groups(pictures), scope.over("acquired_at", "outcome_at"))

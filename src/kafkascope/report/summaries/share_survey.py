@@ -1,5 +1,5 @@
-"""Totals the deliveries of each share group, its partitions and its members. Arrow sums the batches; memory grows
-with groups, partitions and members, not with deliveries."""
+"""Totals the deliveries of each share group, its partitions and its members. Arrow sums batches, so memory grows with
+groups, partitions and members, not with deliveries."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator
@@ -38,14 +38,14 @@ class MemberTotals:
 
     @property
     def trouble(self) -> int:
-        """Records that did not end by being accepted."""
+        """Records whose delivery didn't end by being accepted."""
         return self.records - self.outcomes["accepted"] - self.outcomes["open"]
 
 
 @dataclass(slots=True)
 class PartitionTotals:
-    """A partition. `acquired` counts a record as often as it was delivered, `archived` those that the broker dropped
-    after the delivery limit; rejected ones are an outcome of their own."""
+    """A partition. `acquired` counts a record once per delivery. `archived` counts records that the broker dropped
+    after the delivery limit; rejected records are an outcome of their own."""
 
     name: str
     acquired: int = 0
@@ -56,7 +56,7 @@ class PartitionTotals:
 
 @dataclass(slots=True)
 class ShareGroupTotals:
-    """One group."""
+    """Totals of one group."""
 
     group_id: str
     first_at: int | None = None
@@ -74,7 +74,7 @@ class ShareGroupTotals:
 
     @property
     def trouble(self) -> tuple[int, int]:
-        """What puts a group before others: records in trouble, then records."""
+        """Sort key: records in trouble, then records."""
         members = self.members.values()
         return sum(member.trouble for member in members), sum(member.records for member in members)
 
@@ -94,7 +94,7 @@ def survey(lake: Lake, scope: Scope, groups: Collection[str]) -> dict[str, Share
             _add_member(surveys[group_id], (member_id, client_id), outcome, sums)
         for group_id, topic, topic_id, partition, count, *sums in _grouped(table, _BY_PLACE, _PLACE_SUMS):
             _add_place(surveys[group_id], _place_name(topic, topic_id, partition), count, sums)
-    # Who only asked after a group, as `observe` does, saw no delivery of it.
+    # A client that only described the group, as `observe` does, had no delivery.
     minutes = both(of_groups(set(groups) - surveys.keys()), scope.minute("minute_at"))
     for batch in batches(lake, "share_group_health", ["group_id", "minute_at"], minutes):
         table = pa.Table.from_batches([batch])

@@ -1,4 +1,4 @@
-"""Summarizes Streams groups: totals, moves, lost members, statuses, and who held each task when."""
+"""Summarizes Streams groups: totals, moves, lost members, statuses, and which member had each task when."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -95,7 +95,7 @@ class StatusInterval:
 
 @dataclass(frozen=True, slots=True)
 class StreamsGroupSummary:
-    """`members` are names by member id, those with a colour of their own first."""
+    """`members` maps member ids to names, those with a colour of their own first."""
 
     group_id: str
     totals: StreamsGroupTotals
@@ -112,7 +112,7 @@ class StreamsGroupSummary:
 
 @dataclass(frozen=True, slots=True)
 class StreamsLine:
-    """A group in less trouble, in a line."""
+    """A group in less trouble, as a row of a table."""
 
     group_id: str
     totals: StreamsGroupTotals
@@ -143,7 +143,7 @@ def streams_groups_in(lake: Lake, scope: Scope, groups: Iterable[str], recorded_
     """`recorded_until` is when the last recording ends."""
     totals = _totals(lake, scope, groups)
     for group in totals.values():
-        # The minute in which it was last seen may not be over.
+        # The minute in which the group was last seen may be incomplete.
         group.last_at = max(
             group.first_at, group.last_at if recorded_until is None else min(group.last_at, recorded_until)
         )

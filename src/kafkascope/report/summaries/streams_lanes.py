@@ -1,5 +1,5 @@
-"""Reads who held each Streams task in which role, and when no member did. Of many tasks those in most trouble are
-kept, of many short intervals those that can be seen."""
+"""Reads which member had each Streams task in which role, and when no member did. Of many tasks, those in most trouble
+are kept; of many short intervals, those long enough to be seen."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from kafkascope.report.summaries.share import natural
 
 MOST_LANES = 40
 _MOST_STEPS = 400
-# Of one task, and of all that are drawn of a group. Beyond it they are too short to be seen.
+# Intervals per task, and per group. With more, they are too short to be seen.
 _MOST_PIECES = 600
 MOST_DRAWN = 1_000
 _MOST_NAMED = 500
@@ -31,8 +31,8 @@ _Task = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class TaskInterval:
-    """`role` is `active`, `standby` or `warmup`, or `unheld`, when nobody had it as active. `to_at` is None where it
-    goes on behind the recording."""
+    """`role` is `active`, `standby` or `warmup`, or `unheld` while no member was active. `to_at` is None if the
+    interval goes on after the recording."""
 
     role: str
     member_id: str | None
@@ -70,8 +70,8 @@ class _GroupTasks:
 
 
 class TaskLanes:
-    """Two passes: which tasks there are and how far they reach, then the intervals of those that are shown. `groups`
-    are ids to when each was last seen: what is still held reaches until then."""
+    """Reads in two passes: the tasks and how long they last, then the intervals of the tasks that are shown. `groups`
+    maps ids to when each was last seen: a task still held reaches until then."""
 
     def __init__(self, lake: Lake, scope: Scope, groups: Mapping[str, int]) -> None:
         self._groups: dict[str, _GroupTasks] = {group_id: _GroupTasks() for group_id in groups}
@@ -94,7 +94,7 @@ class TaskLanes:
         for row in rows(lake, "streams_tasks", _TASKS, where):
             self._add(row["group_id"], (row["subtopology_id"], row["partition"]), _piece(row))
         for row in rows(lake, "streams_unheld", _UNHELD, where):
-            # Where a recording may not see every member, somebody else may have had it.
+            # If the recording may miss members, one of those may have had the task.
             if row["known"]:
                 piece = TaskInterval("unheld", None, row["from_at"], row["to_at"], row["ended_by"])
                 self._add(row["group_id"], (row["subtopology_id"], row["partition"]), piece)
@@ -127,8 +127,8 @@ class TaskLanes:
         return group.first_at, group.last_at
 
     def members(self, group_id: str) -> dict[str, str]:
-        """Member ids to names, in the order of their coming: the client id, and of the member id what tells two of one
-        client apart."""
+        """Names by member id, in order of appearance: the client id, with the start of the member id where two members
+        share a client id."""
         group = self._groups[group_id]
         names = Counter(client or "" for client in group.clients.values())
         named = {}

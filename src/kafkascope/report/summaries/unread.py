@@ -23,7 +23,7 @@ _CAPTURES = (
 _QUARANTINE = "kind message api_version detail bytes exchange_id capture_uri".split()
 _CONNECTIONS = "connection_id last_at protocol client_bytes broker_bytes".split()
 _SUMS = "bytes packets log_lines exchanges lost_bytes lost_places tls_bytes tcp_bytes quarantined".split()
-# Each row of a file that has grown has all of these, and of the others what was new.
+# A later row of a file that has grown holds the totals of these columns; of the others it holds only what was new.
 _WHOLE = ("bytes", "packets", "log_lines")
 
 
@@ -46,7 +46,7 @@ class CaptureTotals:
 
 @dataclass(slots=True)
 class Quarantined:
-    """Rows of one kind, message and reason."""
+    """Quarantined frames of one kind, message and reason."""
 
     kind: str
     message: str | None
@@ -66,7 +66,7 @@ class Protocol:
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """`total` sums all captures, also those that are left out."""
+    """`total` sums all captures, including those left out."""
 
     total: CaptureTotals
     recordings: int
@@ -98,8 +98,8 @@ def unread_in(lake: Lake, scope: Scope) -> Unread:
 
 
 def _captures(lake: Lake, scope: Scope, quarantined: Mapping[str, int]) -> Iterator[CaptureTotals]:
-    """Each file once, however often it came: one that has grown has a row an ingest. What was wrong with its end may
-    be out of quarantine since, so its rows there are counted again."""
+    """Each file once, however often it was ingested: a file that has grown has one row per ingest. A later ingest may
+    have resolved what an earlier one quarantined at its end, so its rows in quarantine are recounted."""
     earlier = _earlier(lake)
     members = {*earlier, *earlier.values()}
     grown: dict[str, tuple[CaptureTotals, set[str]]] = {}
@@ -119,7 +119,7 @@ def _captures(lake: Lake, scope: Scope, quarantined: Mapping[str, int]) -> Itera
 
 
 def _earlier(lake: Lake) -> dict[str, str]:
-    """Digest of a file that has grown to that of what it was before."""
+    """Maps the digest of a file that has grown to its digest before."""
     predecessors: dict[str, str] = {}
     for row in rows(lake, "captures", ["digest", "options"]):
         if row["options"] and GROWN_FROM in row["options"]:
@@ -130,7 +130,7 @@ def _earlier(lake: Lake) -> dict[str, str]:
 
 
 def _options(options: str) -> dict[str, Any]:
-    """Of a lake of somebody else, anything."""
+    """A foreign lake may hold anything here."""
     try:
         parsed = json.loads(options)
     except (ValueError, RecursionError):
@@ -139,7 +139,7 @@ def _options(options: str) -> dict[str, Any]:
 
 
 def _first(earlier: Mapping[str, str], digest: str) -> str:
-    """What a file was first. A lake of somebody else may tell of circles."""
+    """The first digest of a file. In a foreign lake the chain may be a circle."""
     seen = {digest}
     while (predecessor := earlier.get(digest)) is not None and predecessor not in seen:
         seen.add(predecessor)
@@ -169,12 +169,12 @@ def _worst(capture: CaptureTotals) -> tuple[int, int, str]:
 
 
 def _protocols(lake: Lake, scope: Scope) -> tuple[Protocol, ...]:
-    """Every connection once: a later ingest tells again of one that went on, from its beginning."""
+    """Each connection once: a later ingest writes the whole row of a connection that went on."""
     parts = list(batches(lake, "connections", _CONNECTIONS, scope.over("first_at", "last_at")))
     if not parts:
         return ()
     connections = pa.Table.from_batches(parts).sort_by([("last_at", "ascending"), ("client_bytes", "ascending")])
-    # In the order of the rows: with threads the last is any.
+    # Without threads, so that `last` is the last row.
     latest = connections.group_by("connection_id", use_threads=False).aggregate(
         [(name, "last") for name in ("protocol", "client_bytes", "broker_bytes")]
     )
@@ -189,7 +189,7 @@ def _protocols(lake: Lake, scope: Scope) -> tuple[Protocol, ...]:
 
 
 def _quarantine(lake: Lake, scope: Scope) -> tuple[tuple[Quarantined, ...], int, Counter[str]]:
-    """(what is shown, how many rows are not, rows by file)"""
+    """(reasons shown, rows left out, rows by file)"""
     by_uri: Counter[str] = Counter()
     by_reason: dict[tuple[str, str | None, int | None, str], Quarantined] = {}
     uncounted = 0

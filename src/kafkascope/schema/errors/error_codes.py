@@ -37,7 +37,7 @@ def error_codes() -> dict[int, ErrorCode]:
 
 
 def error_name(code: int) -> str:
-    """For display; a code that the catalog does not know keeps its number."""
+    """For display; a code that the catalog doesn't know keeps its number."""
     error = error_codes().get(code)
     return error.name if error else f"UNKNOWN({code})"
 
@@ -60,14 +60,14 @@ def find_error(query: str) -> ErrorCode:
     name = query.upper().replace("-", "_")
     error = by_name().get(name)
     if error is None and query:
-        # A log has it with its package.
+        # In logs the exception has its package.
         exception = query.lower().rpartition(".")[2]
         error = next((e for e in error_codes().values() if e.exception and e.exception.lower() == exception), None)
     if error is None:
         from difflib import get_close_matches
 
         near = get_close_matches(name, by_name(), n=3, cutoff=0.6)
-        hint = f"did you mean {' or '.join(near)}?" if near else "`kafkascope errors` lists them"
+        hint = f"did you mean {' or '.join(near)}?" if near else "`kafkascope errors` lists all"
         raise NotFoundError(f"no error is called {called(query)}; {hint}")
     return error
 

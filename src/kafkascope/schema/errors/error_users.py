@@ -10,7 +10,7 @@ from kafkascope.schema.errors.message_errors import errors_of
 
 @dataclass(frozen=True, slots=True)
 class ErrorUse:
-    """One API at the versions for which the same is known. `fields` is empty where no one says which field it is."""
+    """One API at the versions that share this knowledge. `fields` is empty if no source names the field."""
 
     api: str
     versions: tuple[int, ...]
@@ -38,5 +38,5 @@ def _uses() -> dict[int, tuple[ErrorUse, ...]]:
 
 
 def uses_of(error: ErrorCode) -> tuple[ErrorUse, ...]:
-    """In the order of API keys; an API twice where versions differ in what is known."""
+    """In the order of API keys; an API occurs twice if its versions differ in what is known."""
     return _uses().get(error.code, ())

@@ -5,18 +5,18 @@ from functools import cache
 
 from kafkascope.schema.files import lines
 
-# What a client does with an exception of each class (KIP-1050), nearest first where several hold.
+# What a client does with an exception of each class (KIP-1050), nearest first if several apply.
 _PROMISES = {
-    "InvalidMetadataException": "The client's metadata is stale. It asks for Metadata first, then sends again.",
-    "RefreshRetriableException": "The client looks up leader or coordinator anew, then sends again.",
-    "RetriableException": "The same request may succeed later. The client sends it again by itself until its timeout.",
-    "ApplicationRecoverableException": "Sending again does not help. The application starts its client anew.",
-    "AuthorizationException": "The principal lacks a permission. Nothing helps but an ACL.",
-    "AuthenticationException": "The connection was not authenticated. The client gives up rather than try again.",
-    "InvalidConfigurationException": "Nothing helps but another configuration, permission or kind of record.",
-    "InvalidOffsetException": "A position that is not there. The consumer resets it, or hands the exception on.",
-    "OutOfOrderSequenceException": "An idempotent producer and the log disagree about what came before.",
-    "ApiException": "The broker's answer, handed to the application as it is.",
+    "InvalidMetadataException": "The client's metadata is stale. It requests Metadata first, then retries.",
+    "RefreshRetriableException": "The client looks up the leader or coordinator again, then retries.",
+    "RetriableException": "The same request may succeed later. The client retries by itself until its timeout.",
+    "ApplicationRecoverableException": "Retrying doesn't help. The application recreates its client.",
+    "AuthorizationException": "The principal lacks a permission. Only an ACL helps.",
+    "AuthenticationException": "The connection wasn't authenticated. The client doesn't retry.",
+    "InvalidConfigurationException": "Only a different configuration, permission or kind of record helps.",
+    "InvalidOffsetException": "A position that doesn't exist. The consumer resets it, or passes on the exception.",
+    "OutOfOrderSequenceException": "An idempotent producer and the log disagree about earlier records.",
+    "ApiException": "The broker's error, passed to the application unchanged.",
 }
 
 

@@ -1,4 +1,4 @@
-"""Lists the errors that a message can return at a version, by field and source. What is not known stays unknown."""
+"""Lists the errors that a message can return at a version, by field and source. Unknown facts stay unknown."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -14,7 +14,7 @@ from kafkascope.schema.versions import Versions, parse_versions
 @dataclass(frozen=True, slots=True)
 class MessageError:
     """`origin` is `definition` (the list in Kafka's definition file), `code` (Kafka's compiled broker) or `broker`
-    (seen in a live answer). `fields` is empty where the origin does not say which field carries it."""
+    (seen in a live response). `fields` is empty if the origin doesn't name the field."""
 
     error: ErrorCode
     origin: str
@@ -33,7 +33,7 @@ def _in_code() -> dict[str, list[tuple[str, str]]]:
 
 @cache
 def _checked() -> dict[str, list[tuple[str, tuple[str, ...], Versions, str | None]]]:
-    """By API: errors that a person found in the broker's code where the tool does not follow it, with their fields."""
+    """By API: errors that a person found in the broker's code where the tool can't follow it, with their fields."""
     by_api: dict[str, list[tuple[str, tuple[str, ...], Versions, str | None]]] = {}
     for line in lines("checked_errors.txt"):
         api, error, fields, versions, where = line.split(" ")
@@ -44,7 +44,7 @@ def _checked() -> dict[str, list[tuple[str, tuple[str, ...], Versions, str | Non
 
 @dataclass(frozen=True, slots=True)
 class SeenError:
-    """An error that a live broker answered with, in a field, at some versions."""
+    """An error that a live broker returned, in a field, at some versions."""
 
     error: str
     place: str
@@ -63,8 +63,8 @@ def seen_errors() -> dict[str, list[SeenError]]:
 
 
 def errors_of(message: Message, version: int | None = None) -> list[MessageError]:
-    """Of a response, or of a request's response; sorted by name. The definition's word comes before the code's; a live
-    broker's adds what neither names, and the field where the code alone does not tell it."""
+    """Of a response, or of a request's response; sorted by name. The definition takes precedence over the code; a live
+    broker adds errors that neither names, and the field if the code alone doesn't show it."""
     if message.api is None:
         return []
     response = read_message(f"{message.api}Response")
@@ -105,7 +105,7 @@ def _seen_places(api: str, version: int | None) -> dict[str, tuple[str, ...]]:
 
 
 def _came_too_late(error: ErrorCode, response: Message, version: int | None) -> bool:
-    """Whether the last release with this version is older than the error."""
+    """If the last release with this version is older than the error."""
     if version is None:
         return False
     order = release_order()
@@ -132,5 +132,5 @@ def error_fields(message: Message, version: int | None = None) -> tuple[str, ...
 
 
 def is_error_field(name: str) -> bool:
-    """Kafka's error code fields all end so: ErrorCode, AcknowledgeErrorCode, PartitionErrorCode…"""
+    """All of Kafka's error code fields end like this: ErrorCode, AcknowledgeErrorCode, PartitionErrorCode…"""
     return name.lower().endswith("errorcode")

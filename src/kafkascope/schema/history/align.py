@@ -9,7 +9,7 @@ from kafkascope.schema.layouts.layout import Layout, LayoutField
 
 @dataclass(frozen=True, slots=True)
 class FieldPair:
-    """`what`: same, added, removed or changed; `changes` say how. `path` has the names of the newer layout."""
+    """`what`: same, added, removed or changed; `changes` describe how. `path` has the names of the newer layout."""
 
     path: tuple[str, ...]
     depth: int
@@ -32,7 +32,7 @@ def _pairs(old: tuple[LayoutField, ...], new: tuple[LayoutField, ...], above: tu
         if at is None:
             yield from _alone(field, above, "added")
             continue
-        # What went away stands where it stood: before the field that followed it.
+        # A removed field keeps its place: before the field that followed it.
         yield from _gone(matched[next_old:at], above)
         next_old = max(next_old, at + 1)
         yield from _both(matched[at][0], field, above)
@@ -56,7 +56,7 @@ def _alone(field: LayoutField, above: tuple[str, ...], kind: str) -> Iterator[Fi
     path = (*above, field.kafka_name)
     before, after = (field, None) if kind == "removed" else (None, field)
     types = (short_type(field), None) if kind == "removed" else (None, short_type(field))
-    # A container that came or went is one change; what lies inside it came or went with it.
+    # An added or removed container is one change that includes everything in it.
     yield FieldPair(path, len(above), kind, before, after, (Change(kind, ".".join(path), *types),))
     for child in field.fields:
         for row in _alone(child, path, kind):

@@ -11,7 +11,7 @@ from kafkascope.schema.versions import format_versions
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """`what`: added, removed, renamed, type, nullable, default, tag, encoding. `before` and `after` as short texts."""
+    """`what`: added, removed, renamed, type, nullable, default, tag, encoding. `before` and `after` are short texts."""
 
     what: str
     path: str
@@ -45,14 +45,14 @@ def _compare(old: tuple[LayoutField, ...], new: tuple[LayoutField, ...], prefix:
 def partners(
     old: tuple[LayoutField, ...], new: tuple[LayoutField, ...]
 ) -> list[tuple[LayoutField, LayoutField | None]]:
-    """Each old field with the new one that took its place, under its own name or an earlier one."""
+    """Each old field with the new one that replaced it, under its own name or an earlier one."""
     by_name = {field.kafka_name: field for field in new}
     by_alias = {alias: field for field in new for alias in field.aliases}
     taken: set[str] = set()
     matches: list[tuple[LayoutField, LayoutField | None]] = []
     for field in old:
         match = by_name.get(field.kafka_name) or by_alias.get(field.kafka_name)
-        # An alias may point at a field that is there under its own name too.
+        # An alias may match a field that also exists under its own name.
         if match is None or match.kafka_name in taken or bool(match.fields) != bool(field.fields):
             matches.append((field, None))
             continue
@@ -66,7 +66,7 @@ def _added(field: LayoutField, prefix: str) -> Iterator[Change]:
 
 
 def compare_field(old: LayoutField, new: LayoutField, path: str) -> Iterator[Change]:
-    """The field itself, not what lies inside it."""
+    """The field itself, not what is nested in it."""
     if old.kafka_name != new.kafka_name:
         yield Change("renamed", path, old.kafka_name, new.kafka_name)
     if (old.type, old.array) != (new.type, new.array):
@@ -105,7 +105,7 @@ class MessageChange:
 
 
 def compare_releases(old: str, new: str) -> list[MessageChange]:
-    """What a client or broker that goes from one release to another meets, by message."""
+    """What changes for a client or broker that is upgraded from one release to another, by message."""
     message_changes: list[MessageChange] = []
     for name in index():
         definition = message(name)

@@ -18,7 +18,7 @@ _SAME = {"response": "request", "value": "key", "header": "data"}
 
 @dataclass(frozen=True, slots=True)
 class ReleaseChanges:
-    """`errors` are the codes that only the later of the two has. `renamed` are (earlier name, name) of messages."""
+    """`errors` are the codes that only the later release has. `renamed` are (earlier name, name) of messages."""
 
     old: str
     new: str
@@ -42,7 +42,7 @@ def between(old: str, new: str) -> ReleaseChanges:
 
 
 def by_kind(changes: tuple[MessageChange, ...]) -> dict[str, list[MessageChange]]:
-    """The changes under the titles of `KIND_TITLES`, those that are the same for both halves as one."""
+    """The changes under the titles of `KIND_TITLES`, with changes that both halves share as one."""
     return {
         kind: _paired([c for c in changes if _SAME.get(index()[c.name].kind, index()[c.name].kind) == kind])
         for kind in KIND_TITLES
@@ -50,7 +50,7 @@ def by_kind(changes: tuple[MessageChange, ...]) -> dict[str, list[MessageChange]
 
 
 def _paired(changes: list[MessageChange]) -> list[MessageChange]:
-    """Request and response of an API, or key and value of a record, that changed alike are one row."""
+    """Request and response of an API, or key and value of a record, that changed alike become one row."""
     rows: list[MessageChange] = []
     for change in changes:
         for first, second in (("Request", "Response"), ("Key", "Value")):
@@ -65,7 +65,7 @@ def _paired(changes: list[MessageChange]) -> list[MessageChange]:
 
 
 def coverage_remarks(*names: str) -> list[str]:
-    """What cannot be said of these releases."""
+    """What isn't known about these releases."""
     return [
         _coverage(release.name, release.coverage)
         for release in releases()
@@ -75,7 +75,5 @@ def coverage_remarks(*names: str) -> list[str]:
 
 def _coverage(name: str, coverage: str) -> str:
     if coverage == "clients":
-        return f"Of {name} only the client messages are published yet: its records are taken as in the release before."
-    return (
-        f"Of {name} only version ranges are known: it has no definition files, so layouts and records are not compared."
-    )
+        return f"For {name}, only the client messages are published yet: its records are those of the previous release."
+    return f"For {name}, only version ranges are known: without definition files, layouts and records aren't compared."

@@ -1,7 +1,7 @@
-"""Predicts what a client meets when its brokers go from one release to another: what breaks, what is new.
+"""Predicts how an upgrade of brokers from one release to another affects a client: what breaks, what is new.
 
-A client and a broker speak the highest version that both have. Versions that a release calls unstable are left out:
-neither side uses them unless it is told to.
+A client and a broker use the highest version that both have. Versions that a release marks unstable are left out:
+neither side uses them unless configured to.
 """
 
 from dataclasses import dataclass
@@ -21,9 +21,9 @@ _HARMLESS = "added"
 @dataclass(frozen=True, slots=True)
 class ApiUpgrade:
     """One API. `old` and `new` are the stable versions of each release; `before` and `after` the highest of them;
-    `mixed` is what a client of one release and a broker of the other speak, None where they have none in common.
-    `changes` lie between `before` and `after`, by message. `strange` are errors that the old release does not know
-    and that the new one may answer in `mixed`."""
+    `mixed` is the version between a client of one release and a broker of the other, None if they have none in common.
+    `changes` are those between `before` and `after`, by message. `strange` are errors that the old release doesn't know
+    and that the new one may return in `mixed`."""
 
     api: str
     for_clients: bool
@@ -46,7 +46,7 @@ class ApiUpgrade:
 
     @property
     def verdict(self) -> str:
-        """gone, new, broken (both have it and no version in common), changed, grown (fields came), or same."""
+        """gone, new, broken (both have it and no version in common), changed, grown (fields were added), or same."""
         if not self.new:
             return "gone"
         if not self.old:
@@ -58,7 +58,7 @@ class ApiUpgrade:
 
 
 def upgrade(old: str, new: str) -> list[ApiUpgrade]:
-    """In the order of API keys, without those that neither release has."""
+    """In the order of API keys, without APIs that neither release has."""
     steps = (_step(api, old, new) for api in apis().values())
     return [step for step in steps if step.old or step.new]
 

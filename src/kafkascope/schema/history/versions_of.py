@@ -13,8 +13,9 @@ from kafkascope.schema.releases import ReleaseSpan, releases
 
 @dataclass(frozen=True, slots=True)
 class VersionEntry:
-    """`older` is None for the first version; `changes` are against it, by message. `later` are changes that a release
-    made under this very number: (message, release, change). `missing_in` are patches of its releases that lack it."""
+    """`older` is None for the first version; `changes` are relative to it, by message. `later` are changes that a
+    release made under the same number: (message, release, change). `missing_in` are patches of its releases that lack
+    it."""
 
     version: int
     older: int | None
@@ -28,7 +29,7 @@ class VersionEntry:
 
 
 def history(names: tuple[str, ...]) -> list[VersionEntry]:
-    """Of a message, or of request and response together: they have the same versions."""
+    """Of a message, or of request and response together, which have the same versions."""
     definitions = [message(name) for name in names]
     first = definitions[0]
     versions = first.all_versions()
@@ -56,7 +57,7 @@ def _changes(name: str, older: int | None, version: int) -> tuple[Change, ...]:
 
 
 def _later_changes(definition: Message, version: int) -> list[tuple[str, Change]]:
-    """(release, change) where a release laid this version out otherwise than the release before it."""
+    """(release, change) for each release that changed the layout of this version."""
     if not _ever_changed(definition):
         return []
     spans = definition.releases_of(version)

@@ -1,6 +1,7 @@
 """Draws one version of a message as rows in the order of the bytes, each with its place, encoding and size.
 
-Containers stand with their counts, nested structs under their parent's path, tagged fields inside their tag section.
+Containers are shown with their counts, nested structs under their parent's path, tagged fields inside their tag
+section.
 """
 
 from dataclasses import dataclass
@@ -10,8 +11,8 @@ from kafkascope.schema.layouts.layout import FIXED_SIZES, Layout, LayoutField
 
 @dataclass(frozen=True, slots=True)
 class DiagramRow:
-    """`offset` is from the start of its part and exact while `floating` is False; behind something of variable length
-    it is the least that it can be. `kind`: field, count, struct, tags, tag."""
+    """`offset` is from the start of its part, and exact while `floating` is False; after something of variable length
+    it is the least possible. `kind`: field, count, struct, tags, tag."""
 
     path: tuple[str, ...]
     depth: int
@@ -24,12 +25,12 @@ class DiagramRow:
 
 
 def diagram(layout: Layout, offset: int = 0, floating: bool = False) -> list[DiagramRow]:
-    """`offset` and `floating` say where the part starts: a body lies behind a header whose client id varies."""
+    """`offset` and `floating` are the start of the part: a body comes after a header whose client id varies."""
     return _DiagramBuilder(layout).struct(layout.fields, (), 0, offset, floating)[0]
 
 
 def fixed_end(layout: Layout) -> tuple[int, bool]:
-    """Where a part ends at the least, and whether that varies."""
+    """The least offset at which a part ends, and whether it varies."""
     _, offset, floating = _DiagramBuilder(layout).struct(layout.fields, (), 0, 0, False)
     return offset, floating
 
@@ -50,7 +51,7 @@ class _DiagramBuilder:
             tagged = sorted((f for f in fields if f.tag is not None), key=lambda f: f.tag or 0)
             rows.append(DiagramRow(path, depth, "tags", offset, floating, "tag section: uvarint count", "1+", None))
             for field in tagged:
-                # Each tag is number, size, content; where it lies depends on which others are there.
+                # Each tag is number, size, content; its place depends on which others are present.
                 here = (*path, field.kafka_name)
                 text = f"tag {field.tag}: {encoding(field)}"
                 rows.append(DiagramRow(here, depth + 1, "tag", offset + 1, True, text, size(field), field))
@@ -110,7 +111,7 @@ def _element(field: LayoutField, nullable: bool = False) -> str:
 
 
 def size(field: LayoutField) -> str:
-    """`4`, or `1+` where it varies."""
+    """`4`, or `1+` if it varies."""
     fixed = field.fixed_size
     if fixed is not None:
         return str(fixed)

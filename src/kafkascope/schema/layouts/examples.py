@@ -1,7 +1,7 @@
-"""Builds an example of any message: a complete value that `encode` takes, and a broker too.
+"""Builds an example of any message: a complete value that `encode` and a broker accept.
 
-All examples tell of one small world, written down in `data/examples.txt`: a line there gives the value of every field
-of a name, or of a field at one place, and the line with the longest fitting place wins.
+All examples describe one small world, written in `data/examples.txt`: a line there has the value for every field of a
+name, or for a field at one place, and the line with the longest matching place is used.
 """
 
 from base64 import urlsafe_b64decode
@@ -16,7 +16,7 @@ from kafkascope.schema.versions import parse_versions
 
 
 def example(name: str, version: int, release: str | None = None) -> dict[str, Any]:
-    """A new value each time: change it as you like.
+    """A new value each time, which you may change.
 
     >>> example("HeartbeatRequest", 0)["groupId"]
     'order-processors'
@@ -26,7 +26,7 @@ def example(name: str, version: int, release: str | None = None) -> dict[str, An
 
 
 def _struct(fields: tuple[LayoutField, ...], values: dict[str, Any], place: str, version: int) -> dict[str, Any]:
-    """`given` is what a line says of this very struct; its other fields have lines of their own."""
+    """`values` are what a line has for this struct; its other fields have lines of their own."""
     value = {}
     for field in fields:
         at = f"{place}.{field.source.name}"
@@ -39,15 +39,15 @@ def _struct(fields: tuple[LayoutField, ...], values: dict[str, Any], place: str,
     return value
 
 
-# JSON has no such value, so a line cannot mean it.
+# JSON has no such value, so no line can contain it.
 NOT_WRITTEN = object()
 
 
 @cache
 def written_lines() -> dict[str, list[tuple[str, str]]]:
-    """By place, in the order of the file: (versions, JSON). JSON is parsed when asked for."""
+    """By place, in the order of the file: (versions, JSON). The JSON is parsed on demand."""
     by_place: dict[str, list[tuple[str, str]]] = {}
-    # An indented line goes on with the one before it.
+    # An indented line continues the previous one.
     for line in text("examples.txt").replace("\n  ", " ").splitlines():
         if line and not line.startswith("#"):
             place, _, written = line.partition(" = ")
@@ -57,7 +57,8 @@ def written_lines() -> dict[str, list[tuple[str, str]]]:
 
 
 def line_value(field: LayoutField, place: str, version: int) -> Any:
-    """What the line of the longest fitting place says: `FetchResponse.Responses.Topic`, `Responses.Topic`, `Topic`."""
+    """The value in the line of the longest matching place: `FetchResponse.Responses.Topic`, `Responses.Topic`,
+    `Topic`."""
     by_place = written_lines()
     while True:
         for versions, written in by_place.get(place, ()):
@@ -79,7 +80,7 @@ _JSON_TYPES: dict[str, tuple[type, ...]] = {
 
 
 def fits(field: LayoutField, written: Any) -> bool:
-    """One name stands for fields of several types; a line is about those that can hold its value."""
+    """One name can belong to fields of several types; a line applies to those that can have its value."""
     if written is None:
         return field.nullable
     if field.array != isinstance(written, list):
@@ -89,7 +90,7 @@ def fits(field: LayoutField, written: Any) -> bool:
 
 
 def _default(field: LayoutField, place: str, version: int) -> Any:
-    """Without a line: Kafka's default, but an array of structs shows one of them."""
+    """Without a line: Kafka's default, except that an array of structs shows one of them."""
     if field.tag is not None or (field.default == "null" and field.nullable):
         return field.default_value()
     if field.type == "struct":

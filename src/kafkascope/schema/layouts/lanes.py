@@ -1,6 +1,6 @@
 """Lays out one version of a message as lanes of cells, in the order of the bytes, each cell with its true position.
 
-A struct is a lane, a field a cell. A position is an offset as long as everything before has a fixed length; behind a
+A struct is a lane, a field a cell. A position is an offset as long as everything before has a fixed length; after a
 string, an array or a tag section it counts from the end of that, and inside an array from the start of the element.
 """
 
@@ -42,7 +42,7 @@ class LaneCell:
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """A struct, or a tag section. `repeats`: `once`, `each` element of an array, `maybe` where it can be null, or
+    """A struct, or a tag section. `repeats`: `once`, `each` element of an array, `maybe` if it can be null, or
     `tags`."""
 
     path: tuple[str, ...]
@@ -52,20 +52,20 @@ class Lane:
 
 
 def lanes(layout: Layout, start: Position) -> Lane:
-    """`start` is where the first byte lies: `Position("frame", (), 8)`, or the body's own start behind a header whose
+    """`start` is the place of the first byte: `Position("frame", (), 8)`, or the body's own start after a header whose
     length varies."""
     items, _ = _struct(layout, layout.fields, (), start)
     return Lane((), layout.message.name, "once", items)
 
 
 def end(layout: Layout, start: Position) -> Position | None:
-    """Where a part ends, None where that varies."""
+    """Where a part ends, None if that varies."""
     _, last = _struct(layout, layout.fields, (), start)
     return last if last.base == start.base else None
 
 
 def cells(lane: Lane) -> list[LaneCell]:
-    """All cells of a lane and of those in it, in the order of the bytes."""
+    """All cells of a lane and of the lanes in it, in the order of the bytes."""
     flat: list[LaneCell] = []
     for item in lane.items:
         flat += cells(item) if isinstance(item, Lane) else [item]
@@ -75,7 +75,7 @@ def cells(lane: Lane) -> list[LaneCell]:
 def _struct(
     layout: Layout, fields: tuple[LayoutField, ...], path: tuple[str, ...], at: Position
 ) -> tuple[tuple[LaneCell | Lane, ...], Position]:
-    """What a struct is made of, and where it ends."""
+    """The items of a struct, and where it ends."""
     items: list[LaneCell | Lane] = []
     for field in fields:
         if field.tag is None:
@@ -111,7 +111,7 @@ def _field(
 
 
 def _tags(layout: Layout, tagged: list[LayoutField], path: tuple[str, ...]) -> list[LaneCell | Lane]:
-    """Each is number, size, content; where it lies depends on which others are there."""
+    """Each is number, size, content; its place depends on which others are present."""
     items: list[LaneCell | Lane] = []
     for field in tagged:
         here = (*path, field.kafka_name)

@@ -11,7 +11,7 @@ from kafkascope.schema.model import Block, Field, Message
 from kafkascope.schema.releases import check_release, release_order
 from kafkascope.schema.versions import format_versions
 
-# Bytes on the wire; what is not here has a length of its own.
+# Bytes on the wire; all other types have a length of their own.
 FIXED_SIZES = {
     "bool": 1,
     "int8": 1,
@@ -24,7 +24,7 @@ FIXED_SIZES = {
     "uuid": 16,
 }
 ZERO_UUID = UUID(int=0)
-# So many are listed one by one when a version is asked for that is not there.
+# Up to this many are listed one by one if a requested version doesn't exist.
 _FEW_VERSIONS = 4
 
 
@@ -51,7 +51,7 @@ class LayoutField:
         return None if self.array else FIXED_SIZES.get(self.type)
 
     def default_value(self) -> Any:
-        """What a missing field means; a new object each time, since lists and dicts can be changed."""
+        """The value of a missing field; a new object each time, since lists and dicts can be changed."""
         if self.default == "null":
             return None
         if self.array:
@@ -89,31 +89,31 @@ class Layout:
 
 
 def layout(name: str, version: int, release: str | None = None) -> Layout:
-    """By the message's present or earlier name. UsageError names the versions and releases that there are."""
+    """By the message's current or earlier name. UsageError lists the existing versions and releases."""
     if release is None:
         return _layout(name, version, None)
     found = _layout(name, version, check_release(release))
     if release in found.message.patches_without(found.version):
-        raise UsageError(f"{found.title} is not in Kafka {release}, though other patches of {found.release} have it")
+        raise UsageError(f"{found.title} isn't in Kafka {release}, though other patches of {found.release} have it")
     return found
 
 
-# Bounded: 1,100 layouts exist, and each holds its compiled functions alive.
+# Bounded: 1,100 layouts exist, and each keeps its compiled functions alive.
 @lru_cache(maxsize=2048)
 def _layout(name: str, version: int, release: str | None) -> Layout:
     from kafkascope.schema.names import find
 
     message = read_message(find(name))
     if not hasattr(version, "__index__"):
-        raise UsageError(f"a version is a number; this is {type(version).__name__}")
-    # A number of numpy or an enum finds the same layout as its int, so none of them may stay in it.
+        raise UsageError(f"a version must be a number, not {type(version).__name__}")
+    # A number of numpy or an enum finds the same layout as its int, so the layout must store the int.
     version = int(version)
     spans = message.releases_of(version)
     if not spans:
         raise UsageError(f"{message.name} has no version {version}; {describe_versions(message)}")
     if release is not None and not any(release in span for span in spans):
         having = ", ".join(map(str, spans))
-        raise UsageError(f"{message.name} v{version} is not in Kafka {release}; releases that have it: {having}")
+        raise UsageError(f"{message.name} v{version} isn't in Kafka {release}; releases that have it: {having}")
     block = choose_block(message, version, release)
     flexible = version in block.flexible
     fields = _resolve(block.fields, version, release, flexible, message)
@@ -121,7 +121,7 @@ def _layout(name: str, version: int, release: str | None) -> Layout:
 
 
 def describe_versions(message: Message) -> str:
-    """`it has 0-2 (v0 in 3.9-4.0; v1 in 4.1+; v2 in 4.2+)`; of many versions, which are gone and what the newest is."""
+    """`it has 0-2 (v0 in 3.9-4.0; v1 in 4.1+; v2 in 4.2+)`; if there are many, the removed ones and the newest."""
     versions = message.all_versions()
     spans = {version: ", ".join(map(str, message.releases_of(version))) for version in versions}
     if len(versions) <= _FEW_VERSIONS:
@@ -137,7 +137,7 @@ def describe_versions(message: Message) -> str:
 
 
 def choose_block(message: Message, version: int, release: str | None) -> Block:
-    """The layout a release gives a version, or the newest one."""
+    """The layout that a release gives a version, or the newest one."""
     newest: Block | None = None
     for block in message.blocks:
         if version not in block.versions:
@@ -198,5 +198,5 @@ def _minimum(field: Field, children: tuple[LayoutField, ...], compact: bool, nul
 
 
 def camel_case(name: str) -> str:
-    """Kafka's JSON converters lower the first letter and nothing else."""
+    """Kafka's JSON converters lower-case the first letter and nothing else."""
     return name[:1].lower() + name[1:]

@@ -14,13 +14,13 @@ _INTEGERS = {
     "uint32": (0, 2**32 - 1),
     "int64": (-(2**63), 2**63 - 1),
 }
-# One theme a case before plain randomness sets in: each boundary is met in every field of every message.
+# One theme per case before the random ones: each boundary occurs in every field of every message.
 THEMES = ("default", "least", "most", "null", "empty", "bytes 127", "bytes 128", "text", "unknown tags")
 _TEXTS = ("", "a", "orders", "Grüße", "日本語", "🦆 quack", "line\nbreak", '"quoted\\', "\u0000", "z" * 127, "z" * 128)
 
 
 def sample(layout: Layout, case: int, seed: int = 20) -> dict[str, Any]:
-    """Case 0, 1, 2… go through `THEMES`, the rest is random."""
+    """Cases 0, 1, 2… go through `THEMES`, later ones are random."""
     random = Random(f"{layout.title} {layout.release} {case} {seed}")
     theme = THEMES[case] if case < len(THEMES) else "random"
     return _Make(layout, random, theme).struct(layout.fields, 0)
@@ -53,7 +53,7 @@ class _Make:
             return field.default_value()
         if not field.array:
             return self.element(field, depth)
-        # A wide tree of ten levels would never end: fewer children the deeper they are.
+        # A wide tree of ten levels would never end: deeper levels get fewer children.
         most = 1 if depth > 2 else 3
         count = 0 if self.theme == "empty" else self.random.randint(0 if self.theme == "random" else 1, most)
         if field.type != "struct" and self.theme in ("bytes 127", "bytes 128"):

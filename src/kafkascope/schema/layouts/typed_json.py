@@ -1,4 +1,4 @@
-"""Formats a layout as typed JSON, to read and to copy: `{"GroupId": string?, "Topics": [{…}]}`; `?` marks what may
+"""Formats a layout as typed JSON, to read and to copy: `{"GroupId": string?, "Topics": [{…}]}`; `?` means that it can
 be null."""
 
 from kafkascope.schema.layouts.layout import Layout, LayoutField

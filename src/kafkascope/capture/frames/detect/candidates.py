@@ -23,7 +23,7 @@ from kafkascope.schema.catalog import apis
 # Length, key, version, correlation id and the client id's length; length and correlation id.
 REQUEST_HEAD = 14
 RESPONSE_HEAD = 8
-# Most places that one call lists; of those that may still be frames so many are kept.
+# The most places that one call lists; and how many of those that may still be frames are kept.
 MOST_CANDIDATES = 256
 
 

@@ -4,7 +4,7 @@ linear in the recording."""
 
 # A packet around a piece has at least 54 bytes of headers, and 16 in the file.
 PIECE_EARNS = 32
-BYTES_EARN = 2  # so many bytes earn one
+BYTES_EARN = 2  # this many bytes earn one
 # The credit at the start, and the most that is saved. A recording that loses packets spends a few thousand on each
 # loss, and its bytes earn that again.
 FIRST_CREDIT = 1 << 20
@@ -20,7 +20,7 @@ SCAN_BYTES, QUICK_BYTES, CAREFUL_BYTES = 256, 16, 4
 
 
 class Credit:
-    """`spent` is all that was ever spent: never more than was earned with FIRST_CREDIT and RESERVE, but for the last
+    """`spent` is all that was ever spent: never more than was earned plus FIRST_CREDIT and RESERVE, except for the last
     step."""
 
     __slots__ = ("_floor", "left", "spent")

@@ -1,4 +1,4 @@
-"""Reads the headers of frames that were recorded in part, as a snap length leaves them. A length tells where the next
+"""Reads the headers of frames that were recorded in part, as a snap length leaves them. A length shows where the next
 frame begins, whether its bytes were recorded or not."""
 
 from collections.abc import Container, Iterator, Sequence
@@ -87,8 +87,8 @@ def is_response_head(data: Buffer, requests: RequestsById) -> bool:
 
 
 def begins_frame(data: Buffer, requests: RequestsById, cut: int, *, response: bool) -> bool:
-    """Whether these bytes, which don't decode, can begin a frame of a Kafka connection: they are the first of a packet
-    that was `cut` by so many bytes, and the frame reaches at least to its end, or the catalog has no such message."""
+    """If these bytes, which don't decode, can begin a frame of a Kafka connection: they are the first of a packet that
+    was `cut` by this many bytes, and the frame reaches at least to its end, or the catalog has no such message."""
     if response:
         if not is_response_head(data, requests):
             return False
@@ -103,9 +103,9 @@ def begins_frame(data: Buffer, requests: RequestsById, cut: int, *, response: bo
 
 
 def linked(runs: Sequence[Run], credit: Credit) -> Iterator[list[Head]]:
-    """Chains of request headers, each exactly where the length of the one before says, also after missing bytes;
-    requests that are complete decode as well. After a header that is missing the next run begins a new chain: a packet
-    begins there. As far as there is credit."""
+    """Chains of request headers, each exactly where the previous length ends, also after missing bytes; requests that
+    are complete decode as well. After a missing header the next run begins a new chain, since a packet begins there.
+    Stops when the credit is spent."""
     chain: list[Head] = []
     expected = -1
     for run in runs:

@@ -30,7 +30,7 @@ from kafkascope.limits import MAX_FRAME_BYTES, MAX_UNDECIDED_BYTES, MAX_UNDECIDE
 # correlation ids differ; twenty zero bytes decode as a Produce request.
 NAMELESS_FRAMES = 4
 # The shortest name, and body, of a request that is believed without a second one and without a response; without a name
-# it needs so many letters in its body. Names of two letters and bodies of zeros occur in many protocols.
+# its body needs this many letters. Names of two letters and bodies of zeros occur in many protocols.
 LONE_NAME, LONE_BODY, LONE_LETTERS = 3, 4, 4
 # A load balancer puts the client's address in front, as a line or in binary (PROXY protocol, versions 1 and 2).
 PROXY_HEADERS = (b"PROXY ", b"\r\n\r\n\0\r\nQUIT\n")
@@ -199,7 +199,7 @@ class Undecided:
         return final and bool(strong) and self._is_lone(chain, direction)
 
     def _is_lone(self, chain: Chain, direction: int) -> bool:
-        """Whether all bytes of the connection are requests, and the first of them is long enough to be believed."""
+        """If all bytes of the connection are requests, and the first of them is long enough to be believed."""
         run, frame = self.runs[direction], chain.strong[0]
         if run is None or chain.at or chain.broken or chain.end != len(run.data) or any(self.earlier):
             return False

@@ -215,11 +215,11 @@ def _judge(raw: bytes, response_to: tuple[str, int] | None, name: str, version: 
 
 
 def _has_trailing_bytes(frame: DecodedFrame) -> bool:
-    return any("behind the message" in reason for reason in frame.reasons)
+    return any("after the message" in reason for reason in frame.reasons)
 
 
 def _text(raw: Buffer) -> str | None:
-    """Empty if it doesn't print: a client may have such a name, but it's no proof."""
+    """Empty if it doesn't print: a client may have such a name, but it proves nothing."""
     try:
         text = bytes(raw).decode()
     except UnicodeDecodeError:

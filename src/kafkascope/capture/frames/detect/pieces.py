@@ -21,7 +21,7 @@ SOME_SIZE = 128
 
 
 def is_due(size: int, pieces: int, looked: int, looked_pieces: int) -> bool:
-    """Whether so many bytes and pieces are a reason for another look."""
+    """If this many bytes and pieces justify another look."""
     if pieces <= LOOKED_AT_PIECES and size - looked >= SOME_SIZE:
         return True
     if 4 * size >= 5 * looked:

@@ -30,9 +30,9 @@ from kafkascope.limits import MAX_FRAME_BYTES
 LONGEST_CHAIN = 6
 # Grades that are remembered of one run: many times the places that are graded again.
 MOST_GRADES = 4_096
-# A run up to this size is scanned anew for responses each time: their requests may have come since.
+# A run up to this size is scanned again for responses each time: their requests may have come since.
 SCANNED_ANEW = 16_384
-# Bytes that weren't scanned are scanned anew with each piece up to this.
+# Unscanned bytes up to this many are scanned again with each piece.
 MOST_BARREN = 4_096
 # Frames between the start of a run and a true one, and how far apart their correlation ids are.
 MOST_STEPS = 64
@@ -46,7 +46,7 @@ RequestsById = Mapping[int, tuple[int, int]]
 
 
 class Chain(NamedTuple):
-    """Frames from `at` on. `broken`: the bytes after them are no frame; otherwise these bytes are still to come."""
+    """Frames from `at` on. `broken`: the bytes after them aren't a frame; otherwise these bytes are still to come."""
 
     at: int
     frames: tuple[Graded, ...]

@@ -1,4 +1,4 @@
-"""Lists the findings of a lake, the worst first, each with the exchanges that prove it."""
+"""Lists the findings of a lake, worst first, each with the exchanges that prove it."""
 
 from dataclasses import asdict
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 from kafkascope.errors import InputError
 from kafkascope.explorer.facts.lake_values import iso_of
 from kafkascope.explorer.page import Page
+from kafkascope.health.findings.rules import RULES
 from kafkascope.lake.home import Lake
 from kafkascope.report.summaries.findings import ShownFinding, findings_in
 from kafkascope.report.summaries.mart_rows import has_marts
@@ -14,7 +15,7 @@ from kafkascope.report.summaries.scope import Scope
 
 def make(lake: Lake) -> Page:
     if not has_marts(lake):
-        raise InputError(f"{lake.uri}: this lake has no marts yet: run kafkascope marts {lake.uri}")
+        raise InputError(f"{lake.uri}: this lake has no marts yet; run kafkascope marts {lake.uri}")
     findings = findings_in(lake, Scope(), ())
     facts = {
         "lake": lake.uri,
@@ -28,6 +29,7 @@ def make(lake: Lake) -> Page:
 def _facts(finding: ShownFinding) -> dict[str, Any]:
     return {
         "rule": finding.rule,
+        "documented": finding.rule in RULES,
         "severity": finding.severity,
         "subject_kind": finding.subject_kind,
         "subject": finding.subject,

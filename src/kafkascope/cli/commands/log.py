@@ -1,0 +1,64 @@
+"""`kafkascope log` lists what brokers keep on their disks, as lines, statistics or JSON, or checks it."""
+
+import click
+
+from kafkascope.cli.arguments import json_option
+
+
+def complete_type(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+    from kafkascope.logs.typed_records import type_names
+
+    return [name for name in type_names() if name.lower().startswith(incomplete.lower())]
+
+
+@click.command
+@click.argument("paths", metavar="PATH…", nargs=-1, required=True)
+@click.option("--topic", "topics", metavar="NAME", multiple=True, help="Only this topic; * and ? work.")
+@click.option("--offsets", metavar="A B", nargs=2, help="Only offsets from A until before B; - is an open end.")
+@click.option("--between", metavar="A B", nargs=2, help="Only times from A until before B; - is an open end.")
+@click.option(
+    "--type", "types", metavar="NAME", multiple=True, shell_complete=complete_type,
+    help="Only records of this type, such as PartitionRecord.",
+)  # fmt: skip
+@click.option("--records", is_flag=True, help="Keys, values and headers of users' topics too.")
+@click.option("--stats", is_flag=True, help="What each partition holds, in numbers.")
+@click.option("--check", is_flag=True, help="Checksums, offsets, tails, indexes, sequences: what is wrong.")
+@json_option
+def run(
+    paths: tuple[str, ...],
+    topics: tuple[str, ...],
+    offsets: tuple[str, str] | None,
+    between: tuple[str, str] | None,
+    types: tuple[str, ...],
+    records: bool,
+    stats: bool,
+    check: bool,
+    as_json: bool,
+) -> int:
+    """List batches and records of log directories.
+
+    PATH is a segment, another file of a log, a partition's folder, a data directory, or a folder of several brokers'.
+    Records of Kafka's own topics are decoded. Nothing is written there, and a broker may be running. Times are UTC.
+
+    Exits with 1 when the filters let nothing through or --check finds something wrong, with 3 when a file or bytes in
+    it can't be read.
+    """
+    from kafkascope.errors import UsageError
+    from kafkascope.extras import need_extras
+
+    if stats and check:
+        raise UsageError("--stats counts, --check judges: one of them at a time")
+    if check and (offsets or between or types or records):
+        raise UsageError("--check is for whole partitions; only --topic goes with it")
+    if stats and records:
+        raise UsageError("--stats counts records without showing them; --records doesn't go with it")
+    need_extras("log", "columns")
+    from kafkascope.cli.log.options import selection_of
+    from kafkascope.cli.log.run import Command
+
+    command = Command(paths, selection_of(topics, offsets, between, types), records=records)
+    if check:
+        return command.check(as_json=as_json)
+    if stats:
+        return command.stats(as_json=as_json)
+    return command.json_lines() if as_json else command.lines()

@@ -1,0 +1,218 @@
+"""Runs `consume`: prints records of a share group as they come, and acknowledges each as was asked."""
+
+import asyncio
+import sys
+import time
+from base64 import b64encode
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kafkascope.cli.bytes.records_view import data_text
+from kafkascope.cli.live.options import note_of_client
+from kafkascope.cli.output import json_text
+from kafkascope.cli.terminal import note, paint
+from kafkascope.client.cluster import connect, time_limit
+from kafkascope.client.consumer.share_consumer import share_consumer
+from kafkascope.errors import NotFoundError, RefusedError, UsageError
+from kafkascope.formatting import count, printable
+from kafkascope.schema.errors.error_codes import error_name
+from kafkascope.schema.names import clip
+from kafkascope.times import iso, moment_of
+
+if TYPE_CHECKING:
+    from kafkascope.client.consumer.batch import ShareRecord
+    from kafkascope.client.consumer.results import Refused
+    from kafkascope.client.consumer.share_consumer import ShareConsumer
+    from kafkascope.client.settings import Settings
+
+_UNKNOWN_TOPICS = (3, 100)
+_LETTERS = {"a": "accept", "l": "release", "j": "reject", "n": "renew", "q": "quit"}
+_QUESTION = "accept (a), release (l), reject (j), renew its lock (n) or quit (q)? "
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumeOptions:
+    """`outcome` is accept, release, reject or ask; `most` and `seconds` end it, None is never."""
+
+    group: str
+    topics: tuple[str, ...]
+    outcome: str
+    most: int | None
+    seconds: float | None
+    records: bool
+    full: bool
+    as_json: bool
+
+
+def consume(settings: "Settings", options: ConsumeOptions) -> int:
+    if options.outcome == "ask" and not (sys.stdin is not None and sys.stdin.isatty()):
+        raise UsageError("--ask needs a terminal to ask at; say --accept, --release or --reject")
+    return asyncio.run(_Run(settings, options).run())
+
+
+class _Run:
+    def __init__(self, settings: "Settings", options: ConsumeOptions) -> None:
+        self.settings, self.options = settings, options
+        self.outcomes: Counter[str] = Counter()
+        self.refused = 0
+        # Records that are held until the end.
+        self.kept: list[ShareRecord] = []
+
+    async def run(self) -> int:
+        await self._check_topics()
+        options = self.options
+        # Fewer records than a batch has are acquired where brokers can do that: each delivery counts.
+        limit: dict[str, Any] = {}
+        if options.outcome == "ask":
+            limit = {"max_records": 1, "acquire_mode": None}
+        elif options.most is not None:
+            limit = {"max_records": min(options.most, 500), "acquire_mode": None}
+        joined = False
+        try:
+            async with share_consumer(
+                self.settings,
+                group=options.group,
+                topics=options.topics,
+                # Records that wait for a person, or for the end, stay locked where brokers can do that.
+                renew=None if options.outcome in ("ask", "release") else False,
+                on_refused=self._note_refused,
+                on_note=note_of_client,
+                **limit,
+            ) as consumer:
+                joined = True
+                await self._take_all(consumer)
+                for record in self.kept:
+                    if record.acknowledged is None:
+                        record.release()
+                self.kept.clear()
+        finally:
+            if joined:
+                self._account()
+        return 1 if self.refused else 0
+
+    async def _check_topics(self) -> None:
+        """A topic may be created later, but a name that was typed wrong never is."""
+        with time_limit(self.settings.timeout):
+            async with connect(self.settings, on_note=note_of_client) as cluster:
+                if cluster.controllers:
+                    return
+                topics = [{"name": topic} for topic in dict.fromkeys(self.options.topics)]
+                answer = await cluster.call("Metadata", {"topics": topics, "allowAutoTopicCreation": False})
+        for row in answer.value["topics"]:
+            code = row["errorCode"]
+            name = clip(row["name"] or "")
+            if code in _UNKNOWN_TOPICS:
+                raise NotFoundError(f"{answer.address}: there is no topic {name}")
+            if code == 29:
+                raise RefusedError(f"{answer.address}: topic {name}: {error_name(code)} ({code}); it needs READ", code)
+            if code not in (0, 5):
+                raise RefusedError(f"{answer.address}: topic {name}: {error_name(code)} ({code})", code)
+
+    async def _take_all(self, consumer: "ShareConsumer") -> None:
+        options = self.options
+        until = None if options.seconds is None else time.monotonic() + options.seconds
+        printed = 0
+        while options.most is None or printed < options.most:
+            left = None if until is None else until - time.monotonic()
+            batch = None if left is not None and left <= 0 else await consumer.take(left)
+            if batch is None:
+                return
+            for record in batch:
+                if printed == options.most:
+                    # More came than was asked for: other members get them at once.
+                    record.release()
+                    continue
+                self._print(record)
+                printed += 1
+                if not await self._settle(record):
+                    batch.release()
+                    return
+            if not options.as_json or not sys.stdout.isatty():
+                sys.stdout.flush()
+
+    async def _settle(self, record: "ShareRecord") -> bool:
+        """Whether to go on."""
+        outcome = self.options.outcome
+        while outcome == "ask":
+            typed = (await asyncio.to_thread(_ask)).strip().lower()[:1]
+            choice = _LETTERS.get(typed, "")
+            if choice == "renew":
+                record.renew()
+            elif choice == "quit":
+                return False
+            elif choice:
+                outcome = choice
+        self.outcomes[outcome] += 1
+        if outcome == "release" and self.options.outcome != "ask":
+            self.kept.append(record)
+        elif outcome == "accept":
+            record.accept()
+        elif outcome == "release":
+            record.release()
+        else:
+            record.reject()
+        return True
+
+    def _print(self, record: "ShareRecord") -> None:
+        print(json_text(_json(record, self.options)) if self.options.as_json else _line(record, self.options))
+
+    def _note_refused(self, part: "Refused") -> None:
+        self.refused += part.records
+        note(f"kafkascope: {printable(str(part))}")
+
+    def _account(self) -> None:
+        past = {"accept": "accepted", "release": "released", "reject": "rejected"}
+        parts = [f"{number:,} {past[outcome]}" for outcome, number in sorted(self.outcomes.items())]
+        refused = f"; {count(self.refused, 'acknowledgement')} did not count" if self.refused else ""
+        total = count(sum(self.outcomes.values()), "record")
+        note(f"kafkascope: {total} of share group {printable(self.options.group)}{': ' if parts else ''}"
+             f"{', '.join(parts)}{refused}")  # fmt: skip
+
+
+def _ask() -> str:
+    """End of input is the end of the run."""
+    sys.stderr.write(_QUESTION)
+    sys.stderr.flush()
+    return sys.stdin.readline() or "q"
+
+
+def _line(record: "ShareRecord", options: ConsumeOptions) -> str:
+    place = f"{printable(record.topic)}-{record.partition}"
+    moment = moment_of(record.timestamp * 1000)
+    at = iso(moment, "milliseconds") if moment is not None and record.timestamp >= 0 else "no time"
+    delivery = "" if record.delivery_count == 1 else f"  delivery {record.delivery_count}"
+    head = f"{paint(place, 'bold')} {record.offset}  {at}{delivery}"
+    if not options.records:
+        headers = f"  {count(len(record.headers), 'header')}" if record.headers else ""
+        return f"{head}  key {_size(record.key)}  value {_size(record.value)}{headers}"
+    parts = [head, f"key {data_text(record.key, options.full)}", f"value {data_text(record.value, options.full)}"]
+    parts += [f"header {printable(name)}={data_text(value, options.full)}" for name, value in record.headers]
+    return "  ".join(parts)
+
+
+def _size(data: bytes | None) -> str:
+    return "null" if data is None else count(len(data), "byte")
+
+
+def _json(record: "ShareRecord", options: ConsumeOptions) -> dict[str, Any]:
+    lock = record.lock_until
+    value: dict[str, Any] = {
+        "topic": record.topic,
+        "partition": record.partition,
+        "offset": record.offset,
+        "timestamp": record.timestamp,
+        "deliveryCount": record.delivery_count,
+        "lockUntil": None if lock is None else iso(lock, "milliseconds"),
+        "keyBytes": None if record.key is None else len(record.key),
+        "valueBytes": None if record.value is None else len(record.value),
+        "headerCount": len(record.headers),
+    }
+    if options.records:
+        value["key"], value["value"] = _base64(record.key), _base64(record.value)
+        value["headers"] = [{"key": name, "value": _base64(data)} for name, data in record.headers]
+    return value
+
+
+def _base64(data: bytes | None) -> str | None:
+    return None if data is None else b64encode(data).decode()

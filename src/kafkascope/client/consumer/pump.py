@@ -1,0 +1,114 @@
+"""Carries requests of a share group member to brokers and their responses back, in tasks of its own, until the member
+has left."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from kafkascope.client.share.member import METADATA_API, Send, ShareMember
+from kafkascope.client.share.membership import API as HEARTBEAT
+from kafkascope.client.share.requests import FETCH_API, for_version, needs_version_2
+from kafkascope.client.targets import AnyBroker, Coordinator
+from kafkascope.errors import KafkascopeError, RefusedError, UsageError
+
+if TYPE_CHECKING:
+    from kafkascope.client.answer import Answer
+    from kafkascope.client.cluster import Cluster
+
+# Whoever waits looks at least this often, so that locks that end are noticed.
+_LONGEST_WAIT = 1.0
+
+
+class Pump:
+    """`before` is called before each look at what to send, `after` when something came back. Both may take some time,
+    as the requests wait for them."""
+
+    def __init__(
+        self, cluster: "Cluster", member: ShareMember, before: Callable[[float], None], after: Callable[[], None]
+    ) -> None:
+        self._cluster, self._member = cluster, member
+        self._before, self._after = before, after
+        self._loop = asyncio.get_running_loop()
+        self._wake = asyncio.Event()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.fetch = False
+        self.flush = False
+        # Why the last request got no response; None after one that did.
+        self.last_error: KafkascopeError | None = None
+        self.requests = 0
+
+    def wake(self) -> None:
+        self._wake.set()
+
+    def wake_from_anywhere(self) -> None:
+        """From any thread."""
+        self._loop.call_soon_threadsafe(self._wake.set)
+
+    async def run(self) -> None:
+        member = self._member
+        try:
+            while True:
+                self._wake.clear()
+                now = self._loop.time()
+                self._before(now)
+                for send in member.poll(now, fetch=self.fetch, flush=self.flush):
+                    task = self._loop.create_task(self._exchange(send), name=f"kafkascope sends {send.api}")
+                    self._tasks.add(task)
+                    task.add_done_callback(self._tasks.discard)
+                self._after()
+                if member.closed:
+                    return
+                delay = min(member.next_at(now, fetch=self.fetch) - now, _LONGEST_WAIT)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(delay):
+                        await self._wake.wait()
+        finally:
+            for task in self._tasks:
+                task.cancel()
+            if self._tasks:
+                await asyncio.wait(self._tasks)
+
+    async def _exchange(self, send: Send) -> None:
+        self.requests += 1
+        try:
+            answer = await self._call(send)
+        except RefusedError as error:
+            # By the broker that was asked for the coordinator: the same code is the coordinator's to give.
+            self.last_error = error
+            if send.api == HEARTBEAT:
+                self._member.received(send, {"errorCode": error.code, "memberEpoch": 0}, self._loop.time())
+            else:
+                self._member.lost(send, self._loop.time())
+        except KafkascopeError as error:
+            # Also a response that can't be decoded: whatever it was, the member goes on without it.
+            self.last_error = error
+            self._member.lost(send, self._loop.time())
+        except BaseException:
+            self._member.lost(send, self._loop.time())
+            raise
+        else:
+            self.last_error = None
+            self._member.received(send, answer.value, self._loop.time())
+        finally:
+            self._wake.set()
+
+    async def _call(self, send: Send) -> "Answer":
+        if send.api == HEARTBEAT:
+            group = Coordinator("group", send.value["groupId"])
+            return await self._cluster.call(HEARTBEAT, send.value, to=group)
+        if send.api == METADATA_API:
+            return await self._cluster.call(METADATA_API, send.value, to=AnyBroker())
+        assert send.node is not None
+        wait = send.value["maxWaitMs"] / 1000 if send.api == FETCH_API else 0.0
+
+        def request(version: int) -> Mapping[str, Any]:
+            if version < 2 and needs_version_2(send.api, send.value):
+                raise UsageError(f"node {send.node} serves {send.api} v{version}; {NEEDS_42}")
+            return for_version(send.api, send.value, version)
+
+        timeout = self._cluster.settings.timeout + wait
+        return await self._cluster.call_node(send.api, request, send.node, timeout=timeout)
+
+
+NEEDS_42 = "renewal and acquire_mode record_limit need Kafka 4.2 or newer"

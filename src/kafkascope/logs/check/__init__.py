@@ -1,0 +1,1 @@
+"""Checks segments and what belongs to them against each other."""

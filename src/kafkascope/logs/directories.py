@@ -1,0 +1,136 @@
+"""Lists the files of a segment's path, a partition folder, a data directory or a folder of several brokers, in the
+order of their records. What vanishes meanwhile, as on a running broker, isn't listed."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from kafkascope.columnar.secrets import METADATA_TOPIC
+from kafkascope.errors import InputError, NotFoundError
+from kafkascope.limits import MAX_LOG_FOLDERS_DEEP, MAX_SMALL_FILE_BYTES
+from kafkascope.logs.files import SEGMENT, SNAPSHOT, Partition, name_of, partition_of
+
+_META_PROPERTIES = "meta.properties"
+_NODE_IDS = ("node.id", "broker.id")
+
+
+@dataclass(frozen=True, slots=True)
+class LogFile:
+    """A file and what its name and folders say of it. `named` is whether its own path was asked for; `last` whether
+    it's the newest segment of its partition, which a running broker writes."""
+
+    path: str
+    kind: str
+    size: int
+    broker: int | None = None
+    topic: str | None = None
+    partition: int | None = None
+    base_offset: int | None = None
+    epoch: int | None = None
+    left_alone: str | None = None
+    named: bool = False
+    last: bool = False
+
+    @property
+    def folder(self) -> str:
+        return os.path.dirname(self.path)
+
+    @property
+    def place(self) -> tuple[int | None, str | None, int | None]:
+        return self.broker, self.topic, self.partition
+
+
+def list_files(path: str) -> Iterator[LogFile]:
+    """`NotFoundError` if there is nothing of that name, `InputError` if the system refuses."""
+    path = os.path.normpath(path)
+    try:
+        if os.path.isdir(path):
+            found = partition_of(os.path.basename(os.path.abspath(path)))
+            yield from _folder(path, _broker_beside(os.path.abspath(path)), 0, found is not None)
+            return
+        size = os.stat(path).st_size
+    except FileNotFoundError:
+        raise NotFoundError(f"{path}: there is no such file or folder") from None
+    except OSError as error:
+        raise InputError(f"{path}: {(error.strerror or str(error)).lower()}") from None
+    folder = os.path.dirname(os.path.abspath(path))
+    is_disk = os.path.exists(os.path.join(folder, _META_PROPERTIES))
+    partition = None if is_disk else partition_of(os.path.basename(folder))
+    yield _file(path, size, _broker_beside(folder), partition, named=True)
+
+
+def _folder(path: str, broker: int | None, depth: int, named: bool) -> Iterator[LogFile]:
+    """A folder's own files first, then those below it."""
+    folders, files = _content(path)
+    partition = partition_of(os.path.basename(os.path.abspath(path)))
+    if _META_PROPERTIES in {name for name, _ in files}:
+        # A disk, whatever it is called: data-1 isn't a partition.
+        broker, partition = _broker_of(path), None
+    listed = [_file(os.path.join(path, name), size, broker, partition, aside=not named) for name, size in files]
+    listed.sort(key=_order)
+    segments = [file for file in listed if file.kind == SEGMENT and file.left_alone is None]
+    for file in listed:
+        yield replace(file, last=True) if segments and file is segments[-1] else file
+    if depth < MAX_LOG_FOLDERS_DEEP:
+        for name in sorted(folders, key=_folder_order):
+            yield from _folder(os.path.join(path, name), broker, depth + 1, False)
+
+
+def _content(path: str) -> tuple[list[str], list[tuple[str, int]]]:
+    folders: list[str] = []
+    files: list[tuple[str, int]] = []
+    try:
+        with os.scandir(path) as entries:
+            for entry in entries:
+                try:
+                    if entry.is_dir():
+                        folders.append(entry.name)
+                    elif entry.is_file():
+                        files.append((entry.name, entry.stat().st_size))
+                except FileNotFoundError:
+                    continue
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise InputError(f"{path}: {(error.strerror or str(error)).lower()}") from None
+    return folders, files
+
+
+def _file(
+    path: str, size: int, broker: int | None, partition: Partition | None, *, named: bool = False, aside: bool = False
+) -> LogFile:
+    """`aside` keeps the reason of a folder that the broker has put aside; a file that is named is read in any case."""
+    name = name_of(os.path.basename(path))
+    left_alone = None if named else name.left_alone or (partition.left_alone if partition and aside else None)
+    topic, number = (partition.topic, partition.partition) if partition else (None, None)
+    if topic is None and name.kind == SNAPSHOT:
+        topic, number = METADATA_TOPIC, 0
+    return LogFile(path, name.kind, size, broker, topic, number, name.base_offset, name.epoch, left_alone, named)
+
+
+def _order(file: LogFile) -> tuple[bool, int, str]:
+    """Checkpoints and the like, then segments with what belongs to each."""
+    return file.base_offset is not None, file.base_offset or 0, os.path.basename(file.path)
+
+
+def _folder_order(name: str) -> tuple[str, int, str]:
+    partition = partition_of(name)
+    return (partition.topic, partition.partition, name) if partition else (name, -1, name)
+
+
+def _broker_beside(partition_folder: str) -> int | None:
+    return _broker_of(os.path.dirname(partition_folder))
+
+
+def _broker_of(data_folder: str) -> int | None:
+    """From meta.properties; None where it names no node."""
+    try:
+        with open(os.path.join(data_folder, _META_PROPERTIES), "rb") as file:
+            text = file.read(MAX_SMALL_FILE_BYTES).decode(errors="replace")
+    except OSError:
+        return None
+    for line in text.splitlines():
+        key, _, value = line.partition("=")
+        if key.strip() in _NODE_IDS and value.strip().isdecimal():
+            return int(value)
+    return None

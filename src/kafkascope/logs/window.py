@@ -1,0 +1,76 @@
+"""Reads a file by position in windows of fixed size. The file ends where it ended when it was opened, so that what a
+broker appends meanwhile isn't read; one that is truncated meanwhile ends there."""
+
+import os
+from types import TracebackType
+
+from kafkascope.errors import InputError, NotFoundError
+from kafkascope.limits import LOG_WINDOW_BYTES
+
+
+class Window:
+    """A context manager. `read` returns less than asked for only at the end of the file."""
+
+    __slots__ = ("_buffer", "_descriptor", "_start", "path", "size")
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        try:
+            self._descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+            self.size = os.fstat(self._descriptor).st_size
+        except FileNotFoundError:
+            raise NotFoundError(f"{path}: there is no such file") from None
+        except OSError as error:
+            raise self._refused(error) from None
+        self._buffer = b""
+        self._start = 0
+
+    def __enter__(self) -> "Window":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, at: TracebackType | None) -> None:
+        os.close(self._descriptor)
+
+    def read(self, start: int, length: int) -> bytes:
+        end = min(start + length, self.size)
+        held = self._start + len(self._buffer)
+        if start < self._start or end > held:
+            self._buffer = self._fetch(start, min(max(length, LOG_WINDOW_BYTES), self.size - start))
+            self._start = start
+        at = start - self._start
+        return self._buffer[at : at + length] if end > start else b""
+
+    def locate(self, start: int, length: int) -> tuple[bytes, int]:
+        """(bytes that hold the range, where it starts in them), without a copy."""
+        if start < self._start or start + length > self._start + len(self._buffer):
+            self._buffer = self._fetch(start, min(max(length, LOG_WINDOW_BYTES), max(0, self.size - start)))
+            self._start = start
+        return self._buffer, start - self._start
+
+    def has_grown(self) -> bool:
+        """Whether a broker has appended since it was opened."""
+        return os.fstat(self._descriptor).st_size > self.size
+
+    def _fetch(self, start: int, length: int) -> bytes:
+        pieces: list[bytes] = []
+        while length > 0:
+            try:
+                piece = self._piece(start, length)
+            except OSError as error:
+                raise self._refused(error) from None
+            if not piece:
+                self.size = min(self.size, start)
+                break
+            pieces.append(piece)
+            start += len(piece)
+            length -= len(piece)
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def _piece(self, start: int, length: int) -> bytes:
+        if hasattr(os, "pread"):
+            return os.pread(self._descriptor, length, start)
+        os.lseek(self._descriptor, start, os.SEEK_SET)
+        return os.read(self._descriptor, length)
+
+    def _refused(self, error: OSError) -> InputError:
+        return InputError(f"{self.path}: {(error.strerror or str(error)).lower()}")
