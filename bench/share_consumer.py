@@ -23,7 +23,7 @@ _CASES = ((100, 200_000, 1_000), (10_000, 9_000, 90))
 _ROUNDS = 4
 _LOCK = {"group.share.record.lock.duration.ms": "30000"}
 _SECONDS = 60.0
-# Now and then a broker of 4.3.1 stops sending records of a new group, to Java's consumer as to ours, while its lag stays.
+# Now and then a broker of 4.3.1 stops sending records of a new group, to Java's consumer as to ours; its lag stays.
 # Such a run doesn't count.
 _STALLED = 15.0
 _FLOOR, _AIM = 0.3, 1.0
