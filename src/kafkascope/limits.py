@@ -236,23 +236,18 @@ MAX_KERNEL_WAIT_SECONDS = 60
 # Folders below a path of `log`: a folder of brokers, of one broker's disks, a disk, a partition.
 MAX_LOG_FOLDERS_DEEP = 4
 # A checkpoint, quorum-state, meta.properties or producer snapshot of a log directory, which are read whole: a
-# checkpoint of 200,000 partitions with names of 249 letters, or 1,300,000 producers.
-MAX_SMALL_FILE_BYTES = 67_108_864
-# A batch of a segment that is read whole: what a broker could have taken in one request. A longer one is checked and
-# listed by its header.
-MAX_BATCH_BYTES = MAX_FRAME_BYTES
-# Bytes of a segment that are read at once.
-LOG_WINDOW_BYTES = 4_194_304
+# checkpoint of 16,000 partitions with names of 249 letters, or 100,000 producers. A line of four letters takes a
+# hundred times its size as Python values.
+MAX_SMALL_FILE_BYTES = 4_194_304
 # After damage, how many bytes of checksums the search for the next batch may compute for each byte that it searches, so
-# that hostile bytes cost linear time; and how many in any case.
+# that hostile bytes cost linear time.
 MAX_SEARCH_RATIO = 4
-MIN_SEARCH_CREDIT = 2 * MAX_BATCH_BYTES
 # Producers of one partition that `log --check` follows, at 200 bytes each; of more, the one idle longest is forgotten.
 MAX_FOLLOWED_PRODUCERS = 65_536
 # Findings of one kind in one file that `log --check` lists; the others are counted.
 MAX_LISTED_FINDINGS = 20
-# Bytes of keys and values of log records that wait until they are tables: they take five times as much as Python
+# Bytes of keys and values of log records that wait until they are tables: small ones take forty times as much as Python
 # objects.
-MAX_LOG_TABLE_BYTES = 16_777_216
-# Entries of an index that are read at once: Kafka's default log.index.size.max.bytes is 10 MiB.
-MAX_INDEX_BYTES = 134_217_728
+MAX_LOG_TABLE_BYTES = 4_194_304
+# An index of a segment: Kafka's default segment.index.bytes is 10 MiB. An entry takes twenty times its size.
+MAX_INDEX_BYTES = 16_777_216

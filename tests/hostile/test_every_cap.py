@@ -14,6 +14,7 @@ _RECORDINGS, _INPUT = "hostile/test_bounds_recordings.py", "hostile/test_bounds_
 _CLIENT, _EXPLORER = "hostile/test_bounds_client.py", "hostile/test_bounds_explorer.py"
 _READING = "hostile/test_bounds_reading.py"
 _SMALL, _MORE, _LOAD = "hostile/test_small_caps.py", "hostile/test_more_caps.py", "explorer/test_load.py"
+_LOGS = "logs/test_caps.py"
 _ALL_AT_ONCE = "test_peak_with_every_cap_reached_at_once_is_below_a_gigabyte"
 # What a test reads that measures a process, by itself or by a program that it starts.
 _MEASURES = (".peak", "peak_bytes(", "peak_of(", "peak_mb", "resident_bytes(", "VmHWM", "MEASURE", "run(READ")
@@ -129,6 +130,13 @@ DRIVEN_BY = {
     "MAX_OPEN_CONNECTIONS": (_LOAD, "test_idle_connections_make_room_for_others_the_oldest_first"),
     "MAX_REQUEST_HEAD_SECONDS": (_LOAD, "test_a_connection_without_a_whole_request_is_closed"),
     "MAX_RESPONSE_SECONDS": (_LOAD, "test_a_client_that_takes_no_response_is_closed"),
+    "MAX_LOG_FOLDERS_DEEP": (_LOGS, "test_folders_are_followed_to_a_limit"),
+    "MAX_SMALL_FILE_BYTES": (_LOGS, "test_the_largest_checkpoint_takes_less_than_half_a_gigabyte"),
+    "MAX_SEARCH_RATIO": ("logs/test_damage.py", "test_a_long_run_of_plausible_headers_takes_linear_time"),
+    "MAX_FOLLOWED_PRODUCERS": (_LOGS, "test_of_too_many_producers_the_oldest_is_forgotten"),
+    "MAX_LISTED_FINDINGS": (_LOGS, "test_findings_of_one_kind_are_listed_up_to_their_cap"),
+    "MAX_LOG_TABLE_BYTES": (_LOGS, "test_records_that_wait_for_their_tables_take_what_their_cap_says"),
+    "MAX_INDEX_BYTES": (_LOGS, "test_the_largest_index_takes_less_than_half_a_gigabyte"),
     "MAX_KERNEL_FOLDERS": (
         "columnar/compiling/test_kernel_folder.py", "test_of_many_folders_those_used_last_stay_and_all_of_today",
     ),

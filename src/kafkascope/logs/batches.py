@@ -10,7 +10,7 @@ from kafkascope.codec.records.message_sets import LEAST_SIZES, decode_message
 from kafkascope.codec.records.record_batch import HEADER_BYTES, decode_batch, decode_payload
 from kafkascope.codec.records.record_types import BatchStart, Record, RecordBatch
 from kafkascope.errors import DecodeError
-from kafkascope.limits import MAX_BATCH_BYTES
+from kafkascope.limits import MAX_FRAME_BYTES
 from kafkascope.logs.resync import next_batch
 from kafkascope.logs.window import Window
 
@@ -105,8 +105,8 @@ def _read_one(window: Window, position: int, previous: int, unpack_sets: bool) -
     if size > left:
         detail = f"a batch of {size} bytes, of which {left} are there"
         return _damaged(window, position, previous, DamageKind.TORN_TAIL, detail)
-    if size > MAX_BATCH_BYTES:
-        detail = f"a batch of {size} bytes, more than {MAX_BATCH_BYTES}"
+    if size > MAX_FRAME_BYTES:
+        detail = f"a batch of {size} bytes, more than {MAX_FRAME_BYTES}"
         return Damage(position, size, DamageKind.UNREADABLE, detail)
     data, at = window.locate(position, size)
     if len(data) - at < size:

@@ -77,4 +77,6 @@ def _content(path: str, entry_bytes: int) -> tuple[bytes, int]:
             raise InputError(f"{path}: an index of {window.size} bytes; at most {MAX_INDEX_BYTES} are read")
         data = window.read(0, window.size)
     left_over = len(data) % entry_bytes
-    return data[: len(data) - left_over], left_over
+    # Of an index that a broker holds open most is zeros.
+    used = -(-len(data[: len(data) - left_over].rstrip(b"\0")) // entry_bytes)
+    return data[: used * entry_bytes], left_over

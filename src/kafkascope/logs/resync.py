@@ -7,8 +7,8 @@ from zlib import crc32
 
 from crc32c import crc32c
 
-from kafkascope.limits import LOG_WINDOW_BYTES, MAX_BATCH_BYTES, MAX_SEARCH_RATIO, MIN_SEARCH_CREDIT
-from kafkascope.logs.window import Window
+from kafkascope.limits import MAX_FRAME_BYTES, MAX_SEARCH_RATIO
+from kafkascope.logs.window import WINDOW_BYTES, Window
 
 # A positive offset and length, and a magic: seventeen bytes of which a plain search can tell most.
 _CANDIDATE = re.compile(rb"(?=[\x00-\x7f].{7}(?!\x00\x00\x00\x00)[\x00-\x06].{7}[\x00-\x02])", re.DOTALL)
@@ -26,10 +26,10 @@ def next_batch(window: Window, start: int, previous: int, end: int | None = None
     """The position of the first batch from `start` on, before `end` if there is one. `previous` is the last offset of
     the batch before the damage, −1 if there is none."""
     stop = window.size if end is None else min(end, window.size)
-    credit = MIN_SEARCH_CREDIT
+    credit = 2 * MAX_FRAME_BYTES
     position = start
     while position < stop:
-        piece = window.read(position, min(LOG_WINDOW_BYTES, window.size - position))
+        piece = window.read(position, min(WINDOW_BYTES, window.size - position))
         if len(piece) < _START_BYTES:
             return None
         for match in _CANDIDATE.finditer(piece):
@@ -56,7 +56,7 @@ def _possible_size(head: bytes, left: int, previous: int) -> int | None:
     magic = head[16]
     offset, length = _MESSAGE.unpack_from(head)[:2]
     size = int(length) + 12
-    if not _LEAST[magic] <= size <= min(left, MAX_BATCH_BYTES):
+    if not _LEAST[magic] <= size <= min(left, MAX_FRAME_BYTES):
         return None
     if previous >= 0 and not previous < offset < previous + _FAR:
         return None

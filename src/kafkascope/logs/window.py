@@ -5,7 +5,9 @@ import os
 from types import TracebackType
 
 from kafkascope.errors import InputError, NotFoundError
-from kafkascope.limits import LOG_WINDOW_BYTES
+
+# Larger than nearly all batches, and as much as a disk likes to read at once.
+WINDOW_BYTES = 4_194_304
 
 
 class Window:
@@ -35,7 +37,7 @@ class Window:
         end = min(start + length, self.size)
         held = self._start + len(self._buffer)
         if start < self._start or end > held:
-            self._buffer = self._fetch(start, min(max(length, LOG_WINDOW_BYTES), self.size - start))
+            self._buffer = self._fetch(start, min(max(length, WINDOW_BYTES), self.size - start))
             self._start = start
         at = start - self._start
         return self._buffer[at : at + length] if end > start else b""
@@ -43,7 +45,7 @@ class Window:
     def locate(self, start: int, length: int) -> tuple[bytes, int]:
         """(bytes that hold the range, where it starts in them), without a copy."""
         if start < self._start or start + length > self._start + len(self._buffer):
-            self._buffer = self._fetch(start, min(max(length, LOG_WINDOW_BYTES), max(0, self.size - start)))
+            self._buffer = self._fetch(start, min(max(length, WINDOW_BYTES), max(0, self.size - start)))
             self._start = start
         return self._buffer, start - self._start
 
