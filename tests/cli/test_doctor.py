@@ -63,7 +63,7 @@ def test_no_java_is_no_error_until_spark_is_asked_for(
     assert "none was found; install Java 17 or newer" in " ".join(answer.out.split())
     answer = cli("doctor", "--spark")
     assert (answer.code, answer.err) == (1, "")
-    assert answer.out.rstrip().endswith("Spark does not start: see above.")
+    assert answer.out.rstrip().endswith("Spark doesn't start: see above.")
 
 
 def test_a_folder_that_cannot_be_written_to_is_told(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,7 +71,7 @@ def test_a_folder_that_cannot_be_written_to_is_told(cli: Cli, tmp_path: Path, mo
     monkeypatch.setenv("SPARK_LOCAL_DIRS", str(tmp_path / "file" / "folder"))
     row = checks(cli)["Spark's files"]
     assert not row["ok"] and "cannot be written to" in str(row["found"])
-    assert "set SPARK_LOCAL_DIRS to a folder" in str(row["fix"])
+    assert "set SPARK_LOCAL_DIRS to a writable folder" in str(row["fix"])
     (tmp_path / "file").unlink()
     assert checks(cli)["Spark's files"]["ok"]
     assert os.listdir(tmp_path / "file" / "folder") == []
@@ -111,5 +111,5 @@ def test_spark_starts_and_a_worker_answers_when_asked() -> None:
     answer = process("doctor", "--spark", timeout=300)
     output = " ".join(answer.stdout.decode().split())
     assert answer.returncode == 0
-    assert "a Python worker answers in" in output
-    assert output.rstrip().endswith("The catalog and the codec are whole.")
+    assert "a Python worker responds in" in output
+    assert output.rstrip().endswith("The catalog and the codec work.")

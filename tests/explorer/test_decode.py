@@ -133,7 +133,7 @@ def test_a_message_of_many_pieces_is_shown_in_part_and_says_so(app: Starlette) -
     assert len(decoded["bytes"]) == MAX_SHOWN_PIECES
     assert decoded["left"] > 400
     page = post(app, "/decode.html", data=body.hex(), **{"as": "OffsetDeleteRequest:0"}).text
-    assert f"{decoded['left']} more pieces are not shown" in page
+    assert f"{decoded['left']} more pieces aren't shown" in page
 
 
 def test_long_values_and_lists_are_cut_and_the_page_stays_small(app: Starlette) -> None:
@@ -309,7 +309,7 @@ def test_a_browser_that_names_only_the_origin_is_told_apart_by_it(
 
 def test_what_the_page_says_is_about_the_page(app: Starlette) -> None:
     unknown = post(app, data="00000001ffffffffffffffff").json["decoded"]["problem"]
-    assert "say what it is, as NAME:VERSION" in unknown
+    assert "enter the message, as NAME:VERSION" in unknown
     assert "--as" not in unknown
     assert "kafkascope" not in post(app, data="00", **{"as": "Xyzzyqwert:2"}).json["problem"]
 

@@ -102,7 +102,7 @@ def test_several_frames_are_several_results_with_links(app: Starlette) -> None:
     assert cut["decoded"]["problem"]
     page = post(app, "/decode.html", data=(first + second + second[:9]).hex()).text
     assert 'id="decoded-2-json"' in page
-    assert "3 frames were given" in page
+    assert "3 frames in the input" in page
     assert f"frame 3 at {len(first + second)}" in page
 
 

@@ -22,7 +22,7 @@ CAPTURES = Path(__file__).parents[1] / "captures"
 CAPTURE = lzma.decompress((CAPTURES / "share" / "capture.pcap.xz").read_bytes())
 # Compiling all kernels takes minutes on a machine that has other work.
 COMPILED_WITHIN = 600
-ENDED = "decoding took more than 0.5 s and was ended; `kafkascope read` has no such limit"
+ENDED = "decoding took more than 0.5 s and was stopped; `kafkascope read` has no such limit"
 LOADED = """
 import gc, io, sys
 from pathlib import Path

@@ -178,18 +178,18 @@ def test_a_group_is_of_the_requests_that_name_it(app: Starlette, recorded: list[
 @pytest.mark.parametrize(
     ("query", "message"),
     [
-        ("since=yesterday", "since: 'yesterday' is no time"),
-        ("until=2026-13-01", "until: '2026-13-01' is no time"),
-        ("slow=fast", "slow: 'fast' is no number of milliseconds"),
-        ("slow=-1", "is no number of milliseconds"),
-        ("slow=nan", "is no number of milliseconds"),
-        ("slow=1e400", "is no number of milliseconds"),
+        ("since=yesterday", "since: 'yesterday' isn't a time"),
+        ("until=2026-13-01", "until: '2026-13-01' isn't a time"),
+        ("slow=fast", "slow: 'fast' isn't a number of milliseconds"),
+        ("slow=-1", "isn't a number of milliseconds"),
+        ("slow=nan", "isn't a number of milliseconds"),
+        ("slow=1e400", "isn't a number of milliseconds"),
         ("after=x", "isn't a place in a list"),
         ("after=99999999999999999999999-a", "isn't a place in a list"),
         ("api=ShareFetc", "no API is called ShareFetc; did you mean ShareFetch"),
         ("error=MEMBER_ID_REQURED", "no error is called MEMBER_ID_REQURED; did you mean MEMBER_ID_REQUIRED"),
-        ("error=NONE", "error: NONE is no error"),
-        ("status=lost", "status: 'lost' is none of answered, unanswered,"),
+        ("error=NONE", "error: NONE means success"),
+        ("status=lost", "status: 'lost' isn't one of answered, unanswered,"),
     ],
 )
 def test_a_question_that_makes_no_sense_is_answered_in_one_line(app: Starlette, query: str, message: str) -> None:
@@ -226,9 +226,9 @@ def test_one_exchange_shows_all_that_the_lake_knows_of_it(app: Starlette, record
         ("exchange/nobody", "no exchange of this lake is called nobody"),
         ("bytes/nobody", "no exchange of this lake is called nobody"),
         ("exchange/..%2f..%2fetc", ""),
-        ("exchange/a?at=x", "is no time in microseconds"),
-        (f"exchange/a?at={'9' * 5000}", "is no time in microseconds"),
-        ("bytes/a?at=99999999999999999999", "is no time in microseconds"),
+        ("exchange/a?at=x", "isn't a time in microseconds"),
+        (f"exchange/a?at={'9' * 5000}", "isn't a time in microseconds"),
+        ("bytes/a?at=99999999999999999999", "isn't a time in microseconds"),
     ],
 )
 def test_an_exchange_that_is_not_there_is_404(app: Starlette, path: str, message: str) -> None:
@@ -266,8 +266,8 @@ def test_a_sasl_token_is_said_to_be_one_and_leads_nowhere(app: Starlette) -> Non
     token = ask(app, "/lake/exchanges.json?api=SaslToken").json["exchanges"][0]["exchange_id"]
     sides = ask(app, f"/lake/bytes/{token}.json").json["sides"]
     assert [(side["side"], side["problem"]) for side in sides] == [
-        ("request", "it is a SASL token, and hidden"),
-        ("response", "it is a SASL token, and hidden"),
+        ("request", "it is a SASL token, which is hidden"),
+        ("response", "it is a SASL token, which is hidden"),
     ]
     assert "api/SaslToken" not in ask(app, f"/lake/exchange/{token}.html").text
 
@@ -281,7 +281,7 @@ def test_a_request_of_an_api_that_the_catalog_does_not_know_is_no_answer_alone(t
     for page in ("exchanges", "exchange/abc"):
         assert "API key 999 v3" in " ".join(re.sub("<[^>]*>", "", ask(app, f"/lake/{page}.html").text).split()), page
     assert ask(app, "/lake/exchange/abc.json").json["title"] == "API key 999 abc"
-    assert ask(app, "/lake/exchange/def.json").json["title"] == "Answer alone def"
+    assert ask(app, "/lake/exchange/def.json").json["title"] == "Response only def"
 
 
 def test_bytes_of_which_some_are_hidden_are_not_offered_as_the_hex_of_the_message(
@@ -311,7 +311,7 @@ def test_a_request_log_has_no_bytes_and_says_so(app: Starlette, lake: Lake) -> N
     rows = dataset(lake, "exchanges").to_table(columns=["exchange_id", "capture_uri"]).to_pylist()
     known = next(row for row in rows if row["capture_uri"].endswith(LOG))
     facts = ask(app, f"/lake/bytes/{known['exchange_id']}.json").json
-    assert "recording of the kind request_log, which has no packets" in facts["why"]
+    assert "its recording is of the kind request_log, which has no packets" in facts["why"]
     assert "Its bytes are not at hand" in ask(app, f"/lake/bytes/{known['exchange_id']}.html").text
 
 
@@ -331,12 +331,12 @@ def test_a_recording_that_is_gone_or_another_one_is_said_to_be(own: tuple[Starle
     assert ask(app, f"/lake/bytes/{name}.json").json["why"] is None
     whole = recording.read_bytes()
     recording.write_bytes(lzma.compress(lzma.decompress(whole), preset=0))
-    assert "is another file now" in ask(app, f"/lake/bytes/{name}.json").json["why"]
+    assert "has changed since the ingest" in ask(app, f"/lake/bytes/{name}.json").json["why"]
     recording.write_bytes(b"")
-    assert "is another file now" in ask(app, f"/lake/bytes/{name}.json").json["why"]
+    assert "has changed since the ingest" in ask(app, f"/lake/bytes/{name}.json").json["why"]
     recording.unlink()
     facts = ask(app, f"/lake/bytes/{name}.json").json
-    assert "is not there any more" in facts["why"]
+    assert "no longer exists" in facts["why"]
     assert facts["sides"] == []
     assert ask(app, f"/lake/exchange/{name}.json").status == 200
 
@@ -363,7 +363,7 @@ def test_a_lake_that_vanishes_while_it_is_served_is_said_to(own: tuple[Starlette
 def test_a_lake_with_nothing_in_it_has_pages(tmp_path: Path) -> None:
     app = create(make_lake(tmp_path / "lake").uri)
     assert ask(app, "/lake/index.html").status == 200
-    assert "No exchange is like that" in ask(app, "/lake/exchanges.html").text
+    assert "No exchanges match" in ask(app, "/lake/exchanges.html").text
     for page in ("lake/findings.html", "lake/report.html"):
         response = ask(app, f"/{page}")
         assert response.status == 422
@@ -381,7 +381,7 @@ def test_an_ingest_under_way_shows_nothing_but_that_it_is(tmp_path: Path) -> Non
     assert ask(app, "/lake/exchanges.json?group=processors").json["exchanges"] == []
     facts = ask(app, "/lake/index.json").json
     assert (facts["exchanges"], facts["running"], facts["half_done"]) == (2, 1, 0)
-    assert "1 ingest is under way" in ask(app, "/lake/index.html").text
+    assert "1 ingest is running" in ask(app, "/lake/index.html").text
 
 
 def test_what_lands_while_it_is_served_shows_on_the_next_page(tmp_path: Path) -> None:

@@ -189,7 +189,7 @@ def test_beyond_loopback_it_says_what_that_means_and_large_uploads_are_refused_a
     finally:
         process.terminate()
         _, output = process.communicate(timeout=30)
-    assert "whoever reaches this machine can read the explorer" in output
+    assert "anyone who can reach this machine can read the explorer" in output
     assert "without password or encryption" in output
     assert "Traceback" not in output
 

@@ -106,7 +106,7 @@ def test_own_files_stay_however_often_it_is_made(tmp_path: Path) -> None:
 def test_a_site_with_a_file_of_its_owner_is_refused_and_the_file_named(tmp_path: Path) -> None:
     site(tmp_path)
     (tmp_path / "mine.txt").write_text("x")
-    with pytest.raises(UsageError, match=r"holds mine\.txt, which is not of the site.*--force"):
+    with pytest.raises(UsageError, match=r"contains mine\.txt, which isn't part of a site.*--force"):
         site(tmp_path)
     assert (tmp_path / "mine.txt").read_text() == "x"
 
@@ -114,7 +114,7 @@ def test_a_site_with_a_file_of_its_owner_is_refused_and_the_file_named(tmp_path:
 @pytest.mark.usefixtures("few_pages")
 def test_not_even_force_writes_over_a_file_of_the_owner(tmp_path: Path) -> None:
     (tmp_path / "index.html").write_text("my own")
-    with pytest.raises(UsageError, match=r"index\.html is not of a former site"):
+    with pytest.raises(UsageError, match=r"index\.html isn't part of an earlier site"):
         site(tmp_path, force=True)
     assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("index.html", "my own")]
 
@@ -201,7 +201,7 @@ def test_a_build_that_fails_leaves_the_former_site(tmp_path: Path) -> None:
 
 def test_a_file_is_no_folder(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(UsageError, match="name a folder"):
+    with pytest.raises(UsageError, match="give a folder"):
         check(tmp_path / "file", force=False)
 
 

@@ -80,14 +80,14 @@ def minutes(number: int, **values: Any) -> Marts:
     }
 
 
-# As a broker of 4.3 words them, but for braces around `a=1, b=2`; it has no words for client tags.
+# As a broker of 4.3 words them, but for braces around `a=1, b=2`; None where the page of rules shall have none.
 _DETAILS = {
     "ASSIGNMENT_DELAYED": "Assignment delayed due to the configured initial rebalance delay.",
     "INCORRECTLY_PARTITIONED_TOPICS": "Following topics do not have the same number of partitions: [a=1, b=2]",
     "MISSING_CLIENT_TAGS": None,
     "MISSING_INTERNAL_TOPICS": "Internal topics are missing: [s-counts-changelog]",
     "MISSING_SOURCE_TOPICS": "Source topics words are missing.",
-    "STALE_TOPOLOGY": "The member's topology epoch 1 is behind the group's topology epoch 2.",
+    "STALE_TOPOLOGY": None,
 }
 
 

@@ -19,8 +19,10 @@ def test_every_simulated_delivery_ends_as_it_did(writes: bool) -> None:
         # State writes tell the limit, else it has to be told.
         limit = None if writes else simulation.limit
         rows = list(share_deliveries(simulation.events, delivery_limit=limit))
-        outcomes = sorted(_told(row, offset) for row in rows for offset in range(row.first_offset, row.last_offset + 1))
-        expected = sorted(_expected(truth) for truth in simulation.truths if truth.outcome != "gap")
+        outcomes = sorted(
+            told_of(row, offset) for row in rows for offset in range(row.first_offset, row.last_offset + 1)
+        )
+        expected = sorted(expected_of(truth) for truth in simulation.truths if truth.outcome != "gap")
         assert outcomes == expected, f"seed {seed}, writes {writes}"
         for row in rows:
             assert row.rule != "unexplained", f"seed {seed}, writes {writes}: {row}"
@@ -34,7 +36,7 @@ def test_every_simulated_delivery_ends_as_it_did(writes: bool) -> None:
 Told = tuple[int, int, str, str, str, int, bool]
 
 
-def _told(row: Delivery, offset: int) -> Told:
+def told_of(row: Delivery, offset: int) -> Told:
     assert row.delivery_count is not None and row.member_id is not None and row.acquire_exchange_id is not None
     return (
         offset,
@@ -52,7 +54,7 @@ def _truth(simulation: Simulation, row: Delivery) -> Truth:
     return next(truth for truth in simulation.truths if (truth.offset, truth.exchange) == place)
 
 
-def _expected(truth: Truth) -> Told:
+def expected_of(truth: Truth) -> Told:
     return (
         truth.offset,
         truth.count,

@@ -42,10 +42,11 @@ def parsed(line: str, topic: str | None) -> Line:
         start, mark, value = line.partition(f"] {name} ")
         if mark:
             return f"{start}] {name}", None, json.loads(value)
-    start, _, payload = line.partition(" payload: ")
-    start, _, key = start.partition(" key: ")
+    # An empty key or value ends its line with the colon.
+    start, _, payload = line.partition(" payload:")
+    start, _, key = start.partition(" key:")
     internal = topic is not None and topic.startswith("__")
-    return start, _value(key, internal), _value(payload, internal)
+    return start, _value(key.removeprefix(" "), internal), _value(payload.removeprefix(" "), internal)
 
 
 def _value(text: str, internal: bool) -> Any:

@@ -82,7 +82,7 @@ DAMAGE: dict[str, Callable[[Path], object]] = {
     "time index": lambda folder: _flip(folder / f"{SEGMENT}.timeindex", 0),
     "producer snapshot": lambda folder: _flip(next(folder.glob("*.snapshot")), 12),
     "small file": lambda folder: (folder / "leader-epoch-checkpoint").write_text("0\n3\n0 0\n"),
-    "leader epochs disagree": lambda folder: (folder / "leader-epoch-checkpoint").write_text("0\n1\n0 77\n"),
+    "leader epochs disagree": lambda folder: (folder / "leader-epoch-checkpoint").write_text("0\n2\n-1 0\n0 77\n"),
 }
 
 
@@ -124,6 +124,25 @@ def test_compaction_is_no_sequence_gap(cli: Cli, tmp_path: Path) -> None:
     data = _batch(0, **producer, base_sequence=0) + _batch(9, **producer, base_sequence=9)
     (folder / f"{SEGMENT}.log").write_bytes(data)
     (folder / f"{SEGMENT}.index").touch()
+    assert found(cli, folder) == []
+
+
+def test_a_coordinator_writes_every_commit_with_sequence_0(cli: Cli, tmp_path: Path) -> None:
+    """So did 3.9.2 for two commits of one transaction."""
+    folder = tmp_path / "__consumer_offsets-1"
+    folder.mkdir()
+    producer = {"producer_id": 7, "producer_epoch": 0, "base_sequence": 0}
+    (folder / f"{SEGMENT}.log").write_bytes(_batch(0, **producer) + _batch(1, **producer))
+    (folder / f"{SEGMENT}.index").touch()
+    assert found(cli, folder) == []
+
+
+def test_the_first_epoch_starts_where_records_were_deleted(cli: Cli, tmp_path: Path) -> None:
+    folder = tmp_path / "trimmed-0"
+    folder.mkdir()
+    (folder / f"{SEGMENT}.log").write_bytes(b"".join(_batch(at, partition_leader_epoch=0) for at in range(9)))
+    (folder / f"{SEGMENT}.index").touch()
+    (folder / "leader-epoch-checkpoint").write_text("0\n1\n0 5\n")
     assert found(cli, folder) == []
 
 

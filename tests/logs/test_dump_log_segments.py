@@ -73,6 +73,11 @@ def compared(theirs: list[str], path: str, topic: str | None) -> tuple[int, set[
     return len(ours), hidden
 
 
+def decoded_topic(file: LogFile) -> str | None:
+    """The topic, if the tool has a decoder for it."""
+    return file.topic if file.topic in _DECODERS else None
+
+
 def _files(disks: Path, *kinds: str) -> list[LogFile]:
     return [file for file in list_files(str(disks)) if file.kind in kinds and file.left_alone is None]
 
@@ -85,8 +90,8 @@ def test_reads_every_batch_and_record_as_kafka_does(judge: Judge, disks: Path) -
     ]  # fmt: skip
     hidden: set[str] = set()
     lines = 0
-    for decoded in {file.topic if file.topic in _DECODERS else None for file in files}:
-        group = [file for file in files if (file.topic if file.topic in _DECODERS else None) == decoded]
+    for decoded in {decoded_topic(file) for file in files}:
+        group = [file for file in files if decoded_topic(file) == decoded]
         theirs = judge.lines([file.path for file in group], decoded)
         for file in group:
             number, more = compared(theirs[file.path], file.path, file.topic)

@@ -16,11 +16,14 @@ Plain = dict[str, Any]
 def mart(lake: str, name: str, **filters: Any) -> list[Plain]:
     """In the order of their first time; `wanted` are values that columns have to have."""
     table = dataset(open_lake(lake), name).to_table()
-    plain = [column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column for column in table.columns]
-    rows = [_plain(row) for row in pa.table(plain, names=table.column_names).to_pylist()]
-    rows = [row for row in rows if all(row[key] == value for key, value in filters.items())]
+    rows = [row for row in plain_rows(table) if all(row[key] == value for key, value in filters.items())]
     times = [field.name for field in table.schema if pa.types.is_timestamp(field.type)]
     return sorted(rows, key=lambda row: [row[name] or 0 for name in times[:1]])
+
+
+def plain_rows(table: pa.Table) -> list[Plain]:
+    plain = [column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column for column in table.columns]
+    return [_plain(row) for row in pa.table(plain, names=table.column_names).to_pylist()]
 
 
 def _plain(row: Plain) -> Plain:

@@ -2,28 +2,40 @@
 them as they come out; `python -m tests.pipeline.test_incidents` writes it."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kafkascope.health.findings.diagnosis import SEVERITIES
+from kafkascope.health.incidents.incident import WEIGHTS
 from kafkascope.lake.home import open_lake
 from kafkascope.lake.read.visible_rows import dataset
 from tests.captures import NAMES, recording, truth
-from tests.pipeline.mart_lakes import PACKETS, incidents
+from tests.pipeline.mart_lakes import LATER_PACKETS, PACKETS, files_of, incidents
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 PAGE = Path(__file__).parents[2] / "docs" / "findings.md"
 SECOND_US = 1_000_000
+ALL = (PACKETS, LATER_PACKETS)
 Row = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
 def rows(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> list[Row]:
-    return rows_of(incidents(spark, tmp_path_factory, PACKETS))
+    return worst_first(incidents(spark, tmp_path_factory, files) for files in ALL)
+
+
+def worst_first(lakes: Iterable[str]) -> list[Row]:
+    return sorted((row for lake in lakes for row in rows_of(lake)), key=_order)
+
+
+def _order(row: Row) -> tuple[int, float, int]:
+    weight = sum(WEIGHTS[name] * figure for name, figure in row["impact"].items())
+    return SEVERITIES.index(row["severity"]), -weight, row["from_at"]
 
 
 def rows_of(lake: str) -> list[Row]:
@@ -148,8 +160,9 @@ def test_impact_is_what_the_programs_logged(rows: list[Row]) -> None:
 def test_every_finding_is_in_exactly_one_incident(
     rows: list[Row], spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    lake = open_lake(incidents(spark, tmp_path_factory, PACKETS))
-    findings = [(row["rule"], row["subject"]) for row in dataset(lake, "findings").to_table().to_pylist()]
+    lakes = [open_lake(incidents(spark, tmp_path_factory, files)) for files in ALL]
+    found = [row for lake in lakes for row in dataset(lake, "findings").to_table().to_pylist()]
+    findings = [(row["rule"], row["subject"]) for row in found]
     parts = [(part["rule"], part["subject"]) for row in rows for part in row["consequences"]]
     assert sorted(parts) == sorted(findings)
 
@@ -176,13 +189,14 @@ if __name__ == "__main__":
     from kafkascope.cli.spark.session import ProgressLine, spark_session
     from kafkascope.pipeline.ingestion.ingest import ingest
     from kafkascope.pipeline.mart.build import build_marts
-    from tests.captures import HERE
 
     with TemporaryDirectory() as folder, spark_session(None, ProgressLine()) as session:
-        ingest(session, sorted(HERE.glob(PACKETS)), f"{folder}/lake")
-        build_marts(session, open_lake(f"{folder}/lake"))
+        lakes = {files: f"{folder}/{files}" for files in ALL}
+        for files, lake in lakes.items():
+            ingest(session, files_of(files), lake)
+            build_marts(session, open_lake(lake))
         text = PAGE.read_text(encoding="utf-8")
         before, _, rest = text.partition("<!-- recorded -->\n")
         after = rest.partition("<!-- end of recorded -->")[2]
-        made = f"<!-- recorded -->\n{rendered(rows_of(f'{folder}/lake'))}<!-- end of recorded -->"
+        made = f"<!-- recorded -->\n{rendered(worst_first(lakes.values()))}<!-- end of recorded -->"
         PAGE.write_text(f"{before}{made}{after}", encoding="utf-8")

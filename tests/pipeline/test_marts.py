@@ -12,10 +12,11 @@ from kafkascope.health.streams.rows import LostMember, StreamsTask
 from kafkascope.lake.home import open_lake
 from kafkascope.lake.read.visible_rows import dataset
 from kafkascope.pipeline.mart.build import build_marts
+from kafkascope.pipeline.mart.settings import session_of_its_own
 from tests.capture.truth_events import topic_ids
-from tests.captures import NAMES, truth
+from tests.captures import truth
 from tests.health.findings.test_recordings import api_marts, quorum_marts, share_marts, streams_marts
-from tests.pipeline.mart_lakes import PACKETS, incidents
+from tests.pipeline.mart_lakes import NAMES, PACKETS, incidents
 from tests.pipeline.mart_rows import Plain, all_marts, mart, rows_of
 from tests.support.incidents import (
     check_halted_member_is_lost,
@@ -173,12 +174,20 @@ def test_calls_add_up_to_the_exchanges(lake: str) -> None:
 
 def test_building_again_changes_nothing(spark: "SparkSession", lake: str) -> None:
     before = all_marts(lake)
-    settings = {name: spark.conf.get(name, None) for name in SETTINGS}
     counts = build_marts(spark, open_lake(lake))
     assert all_marts(lake) == before
     assert counts == {name: len(rows) for name, rows in before.items()}
-    assert {name: spark.conf.get(name, None) for name in SETTINGS} == settings
 
 
-# What is set while little data is walked.
-SETTINGS = ("spark.sql.adaptive.enabled", "spark.sql.codegen.wholeStage", "spark.sql.shuffle.partitions")
+def test_settings_of_the_session_are_the_callers(spark: "SparkSession") -> None:
+    """While marts are built too: other threads use them. What the caller has set counts for the marts as well."""
+    spark.conf.set("spark.sql.files.maxPartitionBytes", "77m")
+    spark.conf.set("spark.kafkascope.test", "here")
+    before = dict(spark.conf.getAll)
+    with session_of_its_own(spark, 0) as own:
+        assert dict(spark.conf.getAll) == before
+        assert own.conf.get("spark.sql.files.maxPartitionBytes") == "77m"
+        assert own.conf.get("spark.kafkascope.test") == "here"
+        assert own.conf.get("spark.sql.adaptive.enabled") == "false" != before.get("spark.sql.adaptive.enabled")
+    for name in ("spark.sql.files.maxPartitionBytes", "spark.kafkascope.test"):
+        spark.conf.unset(name)

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -76,7 +77,7 @@ def test_acknowledgements_become_runs_of_one_type(spark: "SparkSession") -> None
             {"exchange_id": "failed", "error_code": 122, "responses": []},
         ),
     }
-    events = share.share_events(spark, tables, absent(share, tables))
+    events = share.share_events(spark, tables, absent(share, tables)).of_partitions
     assert events is not None
     flat = [row for batch in events.toArrow().to_batches() for some in events_of(batch) for row in by_row(some)]
     acknowledged = [row for row in flat if row["kind"] == "acknowledged"]
@@ -85,14 +86,17 @@ def test_acknowledgements_become_runs_of_one_type(spark: "SparkSession") -> None
     for exchange, error in (("answered", (0, 121)), ("unanswered", (None, None)), ("failed", (122, 122))):
         runs_found = [tuple(row[name] for name in columns) for row in acknowledged if row["exchange_id"] == exchange]
         assert runs_found == [(*run, error[run[0]]) for run in runs]
-    sessions = [(row.exchange_id, row.value, row.error_code) for row in events.collect() if row.kind == "session"]
-    assert sessions == [("failed", 4, 122)]
+    # Nobody acquired: no partition to tell of a session.
+    assert not [row for row in flat if row["kind"] == "session"]
+
+
+ACQUIRED_RECORDS = {"first_offset": 0, "last_offset": 9, "delivery_count": 1}
 
 
 def _altered(spark: "SparkSession", **answers: tuple[str, dict[str, Any]]) -> list[tuple[Any, ...]]:
     """What the ledger is told of records that are gone, by (group, topic id, topic, partition, start offset)."""
     places: list[dict[str, Any]] = [
-        {"partition_index": index, "error_code": 0, "acquired_records": []} for index in (0, 1)
+        {"partition_index": index, "error_code": 0, "acquired_records": [ACQUIRED_RECORDS]} for index in (0, 1)
     ]
     fetched = {"responses": [{"topic_id": TOPIC, "partitions": places}], "error_code": 0}
     request = {"group_id": "g", "exchange_id": "fetch"}
@@ -102,7 +106,7 @@ def _altered(spark: "SparkSession", **answers: tuple[str, dict[str, Any]]) -> li
     }
     for table, (message, row) in answers.items():
         tables[table] = bodies(spark, message, {"exchange_id": "e", **row})
-    events = share.share_events(spark, tables, absent(share, tables))
+    events = share.share_events(spark, tables, absent(share, tables), topics={TOPIC: "orders"}).of_partitions
     assert events is not None
     columns = ("group_id", "topic_id", "topic", "partition", "start_offset")
     return sorted(tuple(row[name] for name in columns) for row in events.collect() if row.kind == "altered")
@@ -120,7 +124,9 @@ def test_what_was_refused_of_a_change_to_offsets_changes_nothing(spark: "SparkSe
     # `offset` -1 asks for all there is: how much that was, the answer says.
     lows = [{**place, "low_watermark": low} for place, low in zip(places, (70, -1), strict=True)]
     deleted = {"error": answer["error"], "topics": [{"name": "orders", "partitions": lows}]}
-    assert _altered(spark, delete_records_response=("DeleteRecordsResponse", deleted)) == [("g", None, "orders", 0, 70)]
+    assert _altered(spark, delete_records_response=("DeleteRecordsResponse", deleted)) == [
+        ("g", TOPIC, "orders", 0, 70)
+    ]
 
 
 def test_offsets_and_topics_that_were_deleted_are_gone_in_every_partition(spark: "SparkSession") -> None:
@@ -135,6 +141,42 @@ def test_offsets_and_topics_that_were_deleted_are_gone_in_every_partition(spark:
     assert topics == [("g", TOPIC, None, index, 2**63 - 1) for index in (0, 1)]
     refused = [{"topic_id": TOPIC, "error_code": 29}]
     assert not _altered(spark, delete_topics_response=("DeleteTopicsResponse", {"responses": refused}))
+
+
+def test_what_happens_to_a_member_reaches_the_partitions_that_it_acquired_there(spark: "SparkSession") -> None:
+    """And no other: of two members and two brokers, over several connections."""
+    fetches = [
+        ("1", "m", "b:1", "c1", [0, 1], 0), ("2", "m", "b:1", "c2", [1], 0), ("3", "n", "b:1", "c3", [2], 0),
+        ("4", "m", "b:2", "c4", [3], 0), ("5", "m", "b:1", "c2", [], -1), ("6", "k", "b:1", "c5", [], 0),
+    ]  # fmt: skip
+    requests, responses = [], []
+    for number, (exchange, member, broker, connection, partitions, epoch) in enumerate(fetches):
+        at = AT + number * SECOND
+        keys = {"exchange_id": exchange, "connection_id": connection, "broker_address": broker}
+        times = {"request_at": at, "response_at": at}
+        requests.append({**keys, **times, "group_id": "g", "member_id": member, "share_session_epoch": epoch})
+        places = [{"partition_index": index, "acquired_records": [ACQUIRED_RECORDS]} for index in partitions]
+        responses.append({**keys, **times, "error_code": 0, "responses": [{"topic_id": TOPIC, "partitions": places}]})
+    closed = [
+        {"connection_id": name, "broker_address": "b:1", "closed": "fin", "closed_at": AT} for name in ("c1", "c5")
+    ]
+    tables = {
+        "share_fetch_request": bodies(spark, "ShareFetchRequest", *requests),
+        "share_fetch_response": bodies(spark, "ShareFetchResponse", *responses),
+        "connections": spark.createDataFrame(pa.Table.from_pylist(closed, table_named("connections").schema)),
+    }
+    events = share.share_events(spark, tables, absent(share, tables)).of_partitions
+    assert events is not None
+    rows = events.collect()
+
+    def places_of(kind: str, *columns: str) -> list[tuple[Any, ...]]:
+        return sorted(tuple(row[name] for name in (*columns, "partition")) for row in rows if row.kind == kind)
+
+    assert places_of("session", "exchange_id", "value") == [
+        ("1", 0, 0), ("1", 0, 1), ("2", 0, 0), ("2", 0, 1), ("3", 0, 2), ("4", 0, 3), ("5", -1, 0), ("5", -1, 1),
+    ]  # fmt: skip
+    assert places_of("linked", "connection_id") == [("c1", 0), ("c1", 1), ("c2", 0), ("c2", 1)]
+    assert places_of("disconnected", "connection_id") == [("c1", 0), ("c1", 1)]
 
 
 def test_a_status_is_one_whatever_its_detail_has(spark: "SparkSession") -> None:
@@ -215,6 +257,48 @@ def test_of_equal_calls_the_same_one_is_named_however_they_lie(spark: "SparkSess
     ]  # fmt: skip
 
 
+def test_percentiles_of_latency_are_the_same_however_files_lie(spark: "SparkSession") -> None:
+    """And the calls that they name are at their rank, to one part in ten thousand."""
+    random = Random(7)
+    micros = [int(random.lognormvariate(9, 2)) + 1 for _ in range(40_000)]
+    call = {"api_key": 1, "api": "Fetch", "request_at": AT, "status": "answered", "broker_address": "b:9092"}
+    rows = [{**call, "exchange_id": str(number), "latency_us": latency} for number, latency in enumerate(micros)]
+    schema = narrow_schema(table_named("exchanges").schema, set(apis.TABLES["exchanges"].split()))
+
+    def percentiles(order: list[dict[str, Any]], files: int) -> list[int]:
+        frame = spark.createDataFrame(pa.Table.from_pylist(order, schema)).repartition(files, "exchange_id")
+        (row,) = apis.api_rows(spark, frame).where("mart = 'api_latency'").collect()
+        return [row.api_latency[name] for name in ("p50_us", "p95_us", "p99_us", "max_us")]
+
+    found = percentiles(rows, 2)
+    assert found == percentiles(rows[::-1], 7)
+    ranked = sorted(micros)
+    for micros_found, percent in zip(found, (50, 95, 99, 100), strict=True):
+        exact = ranked[len(ranked) * percent // 100 - 1]
+        assert micros_found in ranked and exact <= micros_found <= exact * 1.0001
+
+
+def test_facts_of_a_broker_are_few_however_many_files_recorded_it(spark: "SparkSession") -> None:
+    """Files that go on within ten seconds are one recording; all that was observed is none."""
+    second, files = 1_000_000, [(0, 60), (61, 120), (30, 40), (200, 260), (None, None)]
+    files += [(260 + at, 261 + at) for at in range(300)]
+    rows = [
+        {"exchange_id": str(number), "capture_uri": f"file-{number}", "broker_address": "b:9092",
+         "request_at": None if low is None else low * second, "response_at": None if high is None else high * second}
+        for number, (low, high) in enumerate(files)
+    ]  # fmt: skip
+    rows += [{**rows[0], "capture_uri": f"observe://{number}", "exchange_id": f"o{number}"} for number in range(9)]
+    schema = narrow_schema(table_named("exchanges").schema, set(facts.TABLES["exchanges"].split()))
+    tables = {"exchanges": spark.createDataFrame(pa.Table.from_pylist(rows, schema))}
+    missing = frozenset(facts.TABLES) - {"exchanges"}
+    collected = facts.fact_rows(spark, tables, missing)
+    assert collected is not None and collected.count() == 4
+    lake_facts = facts.collect_facts(spark, tables, missing)
+    assert lake_facts.recorded == {"b:9092": [(0, 120 * second), (200 * second, 560 * second)]}
+    calls = lake_facts.calls_by_address["b:9092"]
+    assert (calls.calls, calls.low, calls.high) == (len(rows), 0, 560 * second)
+
+
 def test_an_answer_without_topics_is_an_answer(spark: "SparkSession") -> None:
     partition = {"replica_id": 3, "replica_epoch": 7, "last_offset": 90, "pre_vote": True}
     request = {"cluster_id": "k", "voter_id": 1, "topics": [{"partitions": [partition]}]}
@@ -289,8 +373,9 @@ def _depth(type_: pa.DataType, below: list[str]) -> bool:
 
 
 def test_a_lake_without_a_table_has_no_events_of_it(spark: "SparkSession") -> None:
-    for module, events in ((share, share.share_events), (streams, streams.streams_events)):
-        assert events(spark, {}, frozenset(module.TABLES)) is None
+    events = share.share_events(spark, {}, frozenset(share.TABLES))
+    assert events.of_partitions is None and events.of_groups is None
+    assert streams.streams_events(spark, {}, frozenset(streams.TABLES)) is None
     assert quorum.quorum_events(spark, {}, frozenset(quorum.TABLES), {}) is None
     assert all(
         message_of(name) or name in ("connections", "exchanges") for subject in SUBJECTS for name in subject.TABLES

@@ -14,8 +14,8 @@ from kafkascope.pipeline.mart.events import NO_TOPIC
 from kafkascope.pipeline.mart.facts import LakeFacts, NamedBroker, RecordedCalls
 from kafkascope.pipeline.mart.sources import narrow_schema
 from tests.capture.truth_events import topic_ids
-from tests.captures import NAMES, recording, truth
-from tests.pipeline.mart_lakes import PACKETS, incidents
+from tests.captures import recording, truth
+from tests.pipeline.mart_lakes import NAMES, PACKETS, incidents
 from tests.pipeline.mart_rows import Plain, mart
 from tests.pipeline.test_marts_events import bodies
 

@@ -10,15 +10,15 @@ from kafkascope.pipeline.mart.share import EVENT_COLUMNS
 from kafkascope.pipeline.mart.share_ranges import events_of
 
 _TYPES = {"string": pa.string(), "int": pa.int32(), "bigint": pa.int64()}
-_PLACE = [("topic_id", pa.string()), ("partition", pa.int32())]
 _RANGE = [("first_offset", pa.int64()), ("last_offset", pa.int64())]
 _ACKNOWLEDGED = pa.struct([*_RANGE, ("acknowledge_types", pa.list_(pa.int8()))])
 _ACQUIRED = pa.struct([*_RANGE, ("delivery_count", pa.int16())])
 SCHEMA = pa.schema(
     {
         **{name: _TYPES[kind] for name, kind in EVENT_COLUMNS.items() if kind in _TYPES},
-        "acknowledged": pa.list_(pa.struct([*_PLACE, ("error_code", pa.int32()), ("ranges", pa.list_(_ACKNOWLEDGED))])),
-        "acquired": pa.list_(pa.struct([*_PLACE, ("ranges", pa.list_(_ACQUIRED))])),
+        "cluster": pa.string(),
+        "acknowledged": pa.list_(_ACKNOWLEDGED),
+        "acquired": pa.list_(_ACQUIRED),
     }
 )
 
@@ -28,18 +28,12 @@ def row(kind: str, at_us: int, exchange_id: str, **values: Any) -> dict[str, Any
     return {"kind": kind, "at_us": at_us, "order": order, "group_id": "g", "exchange_id": exchange_id, **values}
 
 
-def acknowledged(topic_id: str, partition: int, *ranges: tuple[int, int, list[int]], error: int = 0) -> dict[str, Any]:
-    acknowledgements = [
-        {"first_offset": first, "last_offset": last, "acknowledge_types": types} for first, last, types in ranges
-    ]
-    return {"topic_id": topic_id, "partition": partition, "error_code": error, "ranges": acknowledgements}
+def acknowledged(*ranges: tuple[int, int, list[int]]) -> list[dict[str, Any]]:
+    return [{"first_offset": first, "last_offset": last, "acknowledge_types": types} for first, last, types in ranges]
 
 
-def acquired(topic_id: str, partition: int, *ranges: tuple[int, int, int]) -> dict[str, Any]:
-    acquisitions = [
-        {"first_offset": first, "last_offset": last, "delivery_count": count} for first, last, count in ranges
-    ]
-    return {"topic_id": topic_id, "partition": partition, "ranges": acquisitions}
+def acquired(*ranges: tuple[int, int, int]) -> list[dict[str, Any]]:
+    return [{"first_offset": first, "last_offset": last, "delivery_count": count} for first, last, count in ranges]
 
 
 def events(rows: list[dict[str, Any]], *names: str) -> list[tuple[Any, ...]]:
@@ -47,37 +41,35 @@ def events(rows: list[dict[str, Any]], *names: str) -> list[tuple[Any, ...]]:
     return [row for some in events_of(batch) for row in zip(*(some[name] for name in names), strict=True)]
 
 
+PLACE = {"topic_id": "t", "partition": 1}
 ROWS = [
     row(
         "acknowledged",
         5,
         "a",
-        acknowledged=[
-            acknowledged("t2", 1, (30, 39, [1]), (20, 24, [1, 1, 2, 1, 1])),
-            acknowledged("t1", 7, (0, 0, []), (3, 4, [3, 3]), error=121),
-        ],
+        **PLACE,
+        error_code=121,
+        acknowledged=acknowledged((30, 39, [1]), (40, 40, []), (20, 24, [1, 1, 2, 1, 1])),
     ),
-    row("session", 5, "a", value=-1, error_code=0),
-    row("acquired", 6, "a", acquired=[acquired("t2", 0, (90, 99, 2), (50, 59, 1)), acquired("t1", 0, (0, 9, 1))]),
-    row("acknowledged", 7, "b", acknowledged=[]),
-    row("acquired", 8, "b"),
+    row("session", 5, "a", **PLACE, value=-1, error_code=0),
+    row("acquired", 6, "a", **PLACE, acquired=acquired((90, 99, 2), (50, 59, 1))),
+    row("acknowledged", 7, "b", **PLACE, acknowledged=[]),
+    row("acquired", 8, "b", **PLACE),
 ]
 EVENTS = [
-    ("acknowledged", "t1", 7, 3, 4, 3, None, 121),
-    ("acknowledged", "t2", 1, 20, 21, 1, None, 0),
-    ("acknowledged", "t2", 1, 22, 22, 2, None, 0),
-    ("acknowledged", "t2", 1, 23, 24, 1, None, 0),
-    ("acknowledged", "t2", 1, 30, 39, 1, None, 0),
-    ("session", None, None, None, None, -1, None, 0),
-    ("acquired", "t1", 0, 0, 9, None, 1, None),
-    ("acquired", "t2", 0, 50, 59, None, 1, None),
-    ("acquired", "t2", 0, 90, 99, None, 2, None),
+    ("acknowledged", "t", 1, 20, 21, 1, None, 121),
+    ("acknowledged", "t", 1, 22, 22, 2, None, 121),
+    ("acknowledged", "t", 1, 23, 24, 1, None, 121),
+    ("acknowledged", "t", 1, 30, 39, 1, None, 121),
+    ("session", "t", 1, None, None, -1, None, 0),
+    ("acquired", "t", 1, 50, 59, None, 1, None),
+    ("acquired", "t", 1, 90, 99, None, 2, None),
 ]
 _NAMES = ("kind", "topic_id", "partition", "first_offset", "last_offset", "value", "delivery_count", "error_code")
 
 
 @pytest.mark.parametrize("at_once", [1, 4, 1000])
-def test_rows_become_events_by_partition_and_offset(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_become_events_by_offset(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many there are at once; a row with nothing inside is no event."""
     monkeypatch.setattr(share_ranges, "_EVENTS", at_once)
     assert events(ROWS, *_NAMES) == EVENTS
@@ -86,7 +78,10 @@ def test_rows_become_events_by_partition_and_offset(at_once: int, monkeypatch: p
 
 
 def test_an_exchange_that_was_seen_twice_is_one() -> None:
-    twice = row("acquired", 6, "a", acquired=[acquired("t", 0, (0, 9, 1)), acquired("t", 1, (0, 9, 1))])
-    other = row("acquired", 6, "b", acquired=[acquired("t", 0, (10, 19, 1))])
-    rows_found = events([twice, twice, other], "exchange_id", "partition")
-    assert rows_found == [("a", 0), ("a", 0), ("a", 1), ("a", 1), ("b", 0)]
+    twice = row("acquired", 6, "a", partition=0, acquired=acquired((0, 9, 1), (20, 29, 1)))
+    other = row("acquired", 6, "b", partition=0, acquired=acquired((10, 19, 1)))
+    next_partition = row("acquired", 6, "b", partition=1, acquired=acquired((0, 9, 1)))
+    rows_found = events([twice, twice, other, next_partition], "exchange_id", "partition", "first_offset")
+    assert rows_found == [
+        ("a", 0, 0), ("a", 0, 0), ("a", 0, 20), ("a", 0, 20), ("b", 0, 10), ("b", 1, 0),
+    ]  # fmt: skip

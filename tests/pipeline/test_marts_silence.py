@@ -6,11 +6,15 @@ import pytest
 
 from kafkascope.health.share.events import ShareEvent
 from kafkascope.health.streams.events import StreamsEvent
-from kafkascope.pipeline.mart.facts import LakeFacts, _joined
-from kafkascope.pipeline.mart.health_marts import share_rows, streams_rows
+from kafkascope.pipeline.mart.facts import LakeFacts
+from kafkascope.pipeline.mart.health_marts import streams_rows
+from kafkascope.pipeline.mart.share_walk import PartitionWalk
 from kafkascope.pipeline.mart.silence import _MAX_US, STEP_US, with_seen
 
 TOPIC = "x67f1zwCR96dV41oFufCfw"
+ACQUIRED = ShareEvent(
+    "acquired", 0, 0, "g", "e", "c", "b:9092", "m", "app", TOPIC, None, 0, 5, 9, None, 1, 30_000, None, 0
+)
 
 
 def seen_after(times: list[tuple[int, int]], *events: int) -> list[int]:
@@ -46,14 +50,6 @@ def test_a_silence_of_days_is_told_in_an_hour() -> None:
     assert len(events) == _MAX_US // STEP_US
 
 
-def test_files_of_a_rotated_recording_are_one() -> None:
-    second = 1_000_000
-    assert _joined([(0, 60 * second), (61 * second, 120 * second), (200 * second, 260 * second)]) == [
-        (0, 120 * second),
-        (200 * second, 260 * second),
-    ]
-
-
 def heartbeat(at: int, member: str, epoch: int, active: str | None = None) -> tuple[Any, ...]:
     event = StreamsEvent("heartbeat", at, 0, "g", "e", "c", member, member_epoch=epoch, active=active)
     return "g", "b:9092", event
@@ -72,12 +68,12 @@ def test_a_member_that_fell_silent_is_lost_where_the_recording_went_on(
 
 @pytest.mark.parametrize(("until", "outcome"), [(20_000_000, "open"), (40_000_000, "lock_expired")])
 def test_a_lock_runs_out_only_where_its_broker_was_recorded_until_then(until: int, outcome: str) -> None:
-    acquired = ShareEvent(
-        "acquired", 0, 0, "g", "e", "c", "b:9092", "m", "app", TOPIC, None, 0, 5, 9, None, 1, 30_000, None, 0
-    )
-    rows = [("g", "b:9092", acquired)]
     recorded = {"b:9092": [(0, until)], "other:9092": [(0, 900_000_000)]}
-    (delivery,) = (
-        row for name, row in share_rows("g", rows, LakeFacts(recorded=recorded)) if name == "share_deliveries"
-    )
+    (delivery,) = PartitionWalk("g", LakeFacts(recorded=recorded), None).deliveries([ACQUIRED])
+    assert delivery.outcome == outcome
+
+
+@pytest.mark.parametrize(("end", "outcome"), [(20_000_000, "open"), (40_000_000, "lock_expired")])
+def test_a_lock_runs_out_where_its_group_goes_on_at_other_partitions(end: int, outcome: str) -> None:
+    (delivery,) = PartitionWalk("g", LakeFacts(), end).deliveries([ACQUIRED])
     assert delivery.outcome == outcome

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from kafkascope.columnar.compiling.jit import inlined, jit
 
 # The rows of the array that `scan_headers` fills, in this order.
-FIELDS = (
+HEADER_FIELDS = (
     "position",
     "size_bytes",
     "base_offset",
@@ -84,4 +84,4 @@ def read_headers(data: bytes, start: int, place: int, columns: npt.NDArray[np.in
 
 def warm_up() -> None:
     """Compiled or loaded, without a byte."""
-    read_headers(b"", 0, 0, np.empty((len(FIELDS), 1), np.int64))
+    read_headers(b"", 0, 0, np.empty((len(HEADER_FIELDS), 1), np.int64))

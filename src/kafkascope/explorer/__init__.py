@@ -1,1 +1,1 @@
-"""The explorer: the catalog, the decoder and a lake as pages in a browser, from a server or as plain files."""
+"""The explorer: pages about the catalog, the decoder and a lake, from a server or as plain files."""

@@ -8,22 +8,22 @@ from kafkascope.schema.catalog import index
 
 
 def address(kind: Kind, parameters: dict[str, str]) -> str:
-    """From the root of the site, escaped: `message/ShareFetchRequest/2.html`."""
+    """The address from the root of the site, escaped: `message/ShareFetchRequest/2.html`."""
     return kind.path.format(**{name: quote(str(value), safe="@") for name, value in parameters.items()})
 
 
 def relative(here: str, target: str) -> str:
-    """From one address of the site to another, so that it works from any folder."""
+    """The link from one address of the site to another; it works in any folder."""
     return "../" * here.count("/") + target
 
 
 def message_page(name: str, version: int | str) -> tuple[str, dict[str, Any]]:
-    """Kind and parameters of the page of a message: records have pages of their own."""
+    """Kind and parameters of a message's page. Records have another kind of page."""
     wire = name in index() and index()[name].kind in ("request", "response", "header")
     return "message" if wire else "record", {"name": name, "version": version}
 
 
 def schema_file(facts: dict[str, Any], form: str) -> str:
-    """Of a message's page: its schema as typed JSON (`txt`) or JSON Schema (`json`)."""
+    """Address of a message's schema as typed JSON (`txt`) or JSON Schema (`json`)."""
     release = f"@{facts['release']}" if facts["release"] else ""
     return f"schema/{quote(facts['message'])}/{facts['version']}{release}.{form}"

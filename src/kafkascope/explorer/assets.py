@@ -4,7 +4,7 @@ import re
 from functools import cache
 from importlib.resources import files
 
-# Name at the root of the site to its media type.
+# Names at the root of the site, with their media types.
 ASSETS = {
     "page.css": "text/css; charset=utf-8",
     "manual.css": "text/css; charset=utf-8",
@@ -37,10 +37,10 @@ def asset(name: str) -> bytes:
 
 
 def _smaller_style(style: bytes) -> bytes:
-    """Without comments, and without the blanks that only people need."""
+    """Removes comments and the blanks that only people need."""
     return re.sub(rb"\s*([{};,])\s*", rb"\1", re.sub(rb"/\*.*?\*/", b"", style, flags=re.DOTALL)).strip()
 
 
 def smaller_script(script: bytes) -> bytes:
-    """Without lines of comment and indentation. No text of ours goes over several lines."""
+    """Removes comment lines and indentation. None of our string literals spans lines."""
     return re.sub(rb"^[ \t]*(?://[^\n]*)?\n?", b"", script, flags=re.MULTILINE)

@@ -1,4 +1,4 @@
-"""Files for other programs: the schema of every message as typed JSON and as JSON Schema, and the site's map."""
+"""Makes files for other programs: the schema of every message as typed JSON and as JSON Schema, and the sitemap."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ from kafkascope.schema.layouts.typed_json import typed_json
 from kafkascope.schema.names import clip
 
 SITEMAP = "sitemap.xml"
-# Kinds of pages that have them.
+# Kinds of pages with downloads.
 DOWNLOADS_OF = ("message", "record")
 _KINDS = ("request", "response", "header", *record.KINDS_HERE)
 
@@ -43,15 +43,15 @@ DOWNLOADS = (
 
 
 def public_address(text: str) -> str:
-    """With a slash at its end."""
+    """Ends with a slash."""
     parts = urlsplit(text)
     if parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment:
-        raise UsageError(f"{clip(text)} isn't the address of a site; write https://example.org/kafka/")
+        raise UsageError(f"{clip(text)} isn't the address of a site; write it as https://example.org/kafka/")
     return text if text.endswith("/") else f"{text}/"
 
 
 def sitemap(root: str, addresses: Iterator[str]) -> str:
-    """`root` is the public address of the site: a map has no relative ones."""
+    """`root` is the public address of the site: a sitemap has no relative addresses."""
     lines = "".join(f"<url><loc>{escape(root + address)}</loc></url>\n" for address in addresses)
     return (
         '<?xml version="1.0" encoding="UTF-8"?>\n<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n'

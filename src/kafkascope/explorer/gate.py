@@ -1,6 +1,7 @@
-"""Limits what the server does and holds at once. Requests beyond the limit wait, or are told when to retry.
+"""Limits what the server does and holds at once. Requests beyond the limit wait, or are refused with the time to
+retry.
 
-Everything here runs in the event loop, so nothing is locked."""
+Everything here runs in the event loop, so no lock is needed."""
 
 import asyncio
 from collections import deque
@@ -20,7 +21,7 @@ class Busy(KafkascopeError):
 
 
 class Gate:
-    """Lets `at_once` requests in. Of those that come then, `queued` wait for `seconds` at the most."""
+    """Admits `at_once` requests. Of the next ones, `queued` wait for at most `seconds`."""
 
     def __init__(
         self,
@@ -38,7 +39,7 @@ class Gate:
 
     @asynccontextmanager
     async def entered(self) -> AsyncIterator[None]:
-        """`Busy` when the queue is full, or when no one left in time."""
+        """`Busy` if the queue is full or no place became free in time."""
         await self._enter()
         try:
             yield
@@ -58,7 +59,7 @@ class Gate:
                 await turn
         except BaseException as error:
             if turn.done() and not turn.cancelled():
-                # Its turn came in the moment that it gave up.
+                # Its turn came at the moment it timed out.
                 self._leave()
             else:
                 self._queue.remove(turn)
@@ -76,7 +77,7 @@ class Gate:
 
 
 class ByteBudget:
-    """Bytes that all requests together may hold."""
+    """Limits the bytes that all requests together hold."""
 
     def __init__(self, reason: str, most: int) -> None:
         self._reason = reason
@@ -84,7 +85,7 @@ class ByteBudget:
 
     @contextmanager
     def held(self, size: int) -> Iterator[None]:
-        """`Busy` at once when fewer are left: a request in a queue would hold its connection for nothing."""
+        """`Busy` at once if fewer are left: a queued request would only hold its connection."""
         if size > self._left:
             raise Busy(self._reason)
         self._left -= size

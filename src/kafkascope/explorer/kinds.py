@@ -1,4 +1,4 @@
-"""Registers every kind of page. Each comes from its own module in `pages/`."""
+"""Registers every kind of page. Each has its own module in `pages/`."""
 
 from kafkascope.explorer.page import Kind
 from kafkascope.explorer.pages import (

@@ -1,4 +1,4 @@
-"""Registers the pages of the lake browser, which only a server has: overview, findings, exchanges."""
+"""Registers the pages of the lake browser, which only the server has: overview, findings, exchanges."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,7 +16,7 @@ from kafkascope.lake.place import readable
 
 
 def lake_kinds(where: str) -> tuple[Kind, ...]:
-    """Looked at anew for every page: it may be written to, moved or deleted meanwhile."""
+    """Opens the lake for every page, since it may have been written to, moved or deleted meanwhile."""
 
     def of(make: Callable[..., Page]) -> Callable[..., Page]:
         return partial(_made, make, where)
@@ -62,8 +62,8 @@ def lake_kinds(where: str) -> tuple[Kind, ...]:
 
 
 def home_kind(where: str) -> Kind:
-    """The home page with the lake's verdict. It waits for nothing: while another request reads the verdict, it shows
-    the last one, and none where the lake cannot be read."""
+    """The home page with the lake's verdict. It never waits: while another request reads the verdict, it shows the last
+    one, and none if the lake can't be read."""
     reading = Lock()
     last: list[dict[str, Any] | None] = [None]
 
@@ -86,7 +86,7 @@ def _made(make: Callable[..., Page], where: str, **parameters: Any) -> Page:
         return make(opened(where), **parameters)
 
 
-# Tables that pages have opened, for as long as their logs stay as they are.
+# Tables that pages have opened, until their logs change.
 _KEPT: dict[tuple[str, str], tuple[object, Any]] = {}
 
 
@@ -94,5 +94,5 @@ def opened(where: str) -> Lake:
     try:
         return replace(open_lake(where), kept=_KEPT)
     except NotFoundError as error:
-        # The address is right, the lake is gone.
+        # The address is right, but the lake is gone.
         raise InputError(str(error)) from None

@@ -1,4 +1,4 @@
-"""Defines a page as its facts, and the kind that makes it. A template sees these facts and nothing else."""
+"""Defines a page as its facts, and the kind that makes it. A template sees only these facts."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """`facts` can be written as JSON and hold all that the page shows."""
+    """`facts` are everything that the page shows, and can be written as JSON."""
 
     title: str
     facts: dict[str, Any]
@@ -15,7 +15,7 @@ class Page:
 
 
 def _none() -> Iterable[dict[str, str]]:
-    """For kinds that the server alone has."""
+    """For kinds that only the server has."""
     return ()
 
 
@@ -23,10 +23,10 @@ def _none() -> Iterable[dict[str, str]]:
 class Kind:
     """`path` is the address, with `{name}` for each parameter: `message/{name}/{version}.html`.
 
-    `make` takes the parameters by name and raises NotFoundError or UsageError where there is no such page. `every`
-    lists the parameters of all pages that the static site has. `query` names what `make` takes from behind the `?`
-    of an address besides: "" where it is missing. `lasting` says that the same parameters always make the same page.
-    `gate` names what bounds how many of these pages the server makes at once, if anything does.
+    `make` takes the parameters by name and raises NotFoundError or UsageError if the page doesn't exist. `every`
+    lists the parameters of all pages of the static site. `query` names the arguments that `make` takes from the query
+    of an address; a missing one is "". `lasting` means that the same parameters always make the same page. `gate`
+    names the limit on how many of these pages the server makes at once, if there is one.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Sets the names in our prose in mono, and links each to its page where it's first mentioned."""
+"""Sets names in prose in a monospaced font, and links each to its page where it's first mentioned."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -11,13 +11,13 @@ from kafkascope.explorer.facts.field_places import field_name
 from kafkascope.schema.catalog import apis, index, message
 from kafkascope.schema.errors.error_codes import by_name
 
-# Ours between backticks, or a name by its looks. One capital letter alone, as in Fetch and Vote, is a word as well.
+# Text in backticks, or a word that looks like a name. A word with one capital, like Fetch or Vote, is also English.
 _NAMES = re.compile(r"`([^`]*)`|\b(KIP-[0-9]+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[A-Z][a-z0-9]+(?:[A-Z][A-Za-z0-9]*)+)\b")
 Link = Callable[..., str | None]
 
 
 class ProseLinks:
-    """The texts of one page. `link` is that of the renderer, `fields` are the fields that the page itself describes."""
+    """The texts of one page. `link` is the renderer's; `fields` are the fields that the page describes."""
 
     def __init__(self, link: Link, here: str, fields: list[dict[str, Any]] | None = None) -> None:
         self._link = link
@@ -87,7 +87,7 @@ def _is_known_kip(number: str) -> bool:
 
 
 def _anchors(fields: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
-    """Of several fields with one name the first at the top counts."""
+    """Of several fields with one name, the first at the top counts."""
     for field in reversed(fields):
         yield from _anchors(field["fields"])
     for field in reversed(fields):

@@ -53,21 +53,21 @@ def templates() -> Environment:
 
 
 class Renderer:
-    """Pages of these kinds, for the server or for the static site."""
+    """Renders pages of these kinds, for the server or the static site."""
 
     def __init__(self, kinds: tuple[Kind, ...] = KINDS, *, static: bool = False, public: str = "") -> None:
-        """`public` is the address of the site's folder, where it is known."""
+        """`public` is the address of the site's folder, if it's known."""
         self.kinds = {kind.name: kind for kind in kinds}
         self.public = public
         self.static = static
         self._written: dict[str, frozenset[str]] = {}
 
     def html(self, kind: Kind, parameters: dict[str, str], page: Page | None = None) -> str:
-        """`page` where it is made already."""
+        """`page` is passed if it's already made."""
         return self.render(kind.template, address(kind, parameters), page or kind.make(**parameters), kind.name)
 
     def render(self, template: str, here: str, page: Page, kind: str = "") -> str:
-        """A page that is at `here`, which needs no kind: a 404 has none."""
+        """Renders a page at the address `here`. It needs no kind: a 404 has none."""
 
         def link(kind: str, /, **parameters: Any) -> str | None:
             return self.link(here, kind, parameters)
@@ -96,7 +96,7 @@ class Renderer:
         return templates().get_template(template).render(context)
 
     def link(self, here: str, name: str, parameters: dict[str, Any]) -> str | None:
-        """None where there is no such page: a kind that this site lacks, or one that is not among its files."""
+        """None if the page doesn't exist: this site lacks its kind or its file."""
         kind = self.kinds.get(name)
         if kind is None:
             return None
@@ -113,7 +113,7 @@ class Renderer:
 
 
 def _anchor(text: str, target: str | None) -> Markup:
-    """A link, or the bare text where there is nothing to link to."""
+    """A link, or the bare text without a target."""
     return Markup('<a href="{}">{}</a>').format(target, text) if target else Markup("{}").format(text)
 
 

@@ -1,4 +1,4 @@
-"""Writes the whole explorer as plain files into a folder. Other files in the folder stay."""
+"""Writes the whole explorer as plain files into a folder. Other files in the folder are kept."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -16,16 +16,16 @@ from kafkascope.explorer.site_folder import check, check_free, publish, staging_
 
 
 def _silent(done: int, total: int) -> None:
-    """Progress that nobody watches."""
+    """Ignores progress."""
 
 
 def site(folder: Path, progress: Callable[[int, int], None] = _silent, *, force: bool = False, public: str = "") -> int:
-    """How many pages were written. All of them are made first, then take the place of a former site's. `public` is the
-    address where the folder is going to be, for the site's map and for previews of links."""
+    """Returns the number of pages. All are made first and then replace those of an earlier site. `public` is the future
+    address of the folder, for the sitemap and link previews."""
     public = public_address(public) if public else ""
     try:
         check(folder, force)
-        # Of a link and of `.` what they stand for.
+        # Resolves links and `.`.
         place = Path(os.path.realpath(folder))
         listing = list(_pages())
         check_free(place, _files(listing, public))
@@ -52,13 +52,13 @@ def _json_of(file: str) -> str:
 
 
 def _downloads(kind: Kind, parameters: dict[str, str]) -> Iterator[tuple[str, Download]]:
-    """Files that go with a page."""
+    """Files that belong to a page."""
     for download in DOWNLOADS if kind.name in DOWNLOADS_OF else ():
         yield download.path.format(**parameters), download
 
 
 def _files(listing: list[tuple[Kind, dict[str, str]]], public: str) -> Iterator[str]:
-    """Names of all that is written."""
+    """Names of all files that are written."""
     for kind, parameters in listing:
         file = _file(kind, parameters)
         yield from (file, _json_of(file))

@@ -1,7 +1,7 @@
 """Publishes a site's files into a folder. Files of other origin are neither removed nor overwritten.
 
-A mark in the folder lists the files that are ours. A run that breaks off while files are moved has listed them before,
-so that the next one knows them.
+A mark in the folder lists the site's own files. It's written before files are moved, so that the run after an
+interrupted one knows them.
 """
 
 import os
@@ -14,21 +14,21 @@ from tempfile import mkdtemp
 from kafkascope.errors import UsageError
 
 SITE_MARK = ".kafkascope-site"
-_HEAD = "made by kafkascope site; these files are its own, and are replaced or removed when it is made again"
+_HEAD = "made by kafkascope site; these files are its own and are replaced or removed by the next run"
 
 
 def check(folder: Path, force: bool) -> None:
-    """`UsageError` for what is no folder and, without `force`, for one that holds files that are not ours."""
+    """`UsageError` for anything but a folder and, without `force`, for a folder with files that aren't ours."""
     existing = next((place for place in (folder, *folder.parents) if place.exists()), folder)
     if existing.exists() and not existing.is_dir():
-        raise UsageError(f"{existing} is a file; name a folder")
+        raise UsageError(f"{existing} is a file; give a folder")
     other = None if force else next(_foreign(folder, _listed(folder)), None)
     if other is not None:
-        raise UsageError(f"{folder} holds {other}, which is not of the site; name another folder, or use --force")
+        raise UsageError(f"{folder} contains {other}, which isn't part of a site; give another folder, or use --force")
 
 
 def check_free(folder: Path, names: Iterable[str]) -> None:
-    """Also with `force`: no file of ours has the name of one, or of a folder, that is not ours."""
+    """Applies with `force` too: none of our files may have the name of a file or folder that isn't ours."""
     ours = _listed(folder)
     for name in names:
         places = [folder / name, *(folder / parent for parent in Path(name).parents if parent.name)]
@@ -36,13 +36,13 @@ def check_free(folder: Path, names: Iterable[str]) -> None:
         in_the_way = next((place for place in places[1:] if place.exists() and not place.is_dir()), None)
         if taken or places[0].is_dir() or in_the_way:
             raise UsageError(
-                f"{in_the_way or places[0]} is not of a former site, and a page has its name;"
-                " move it away, or name another folder"
+                f"{in_the_way or places[0]} isn't part of an earlier site, but a page has its name;"
+                " move it away, or give another folder"
             )
 
 
 def _listed(folder: Path) -> frozenset[str]:
-    """What the last run wrote, none where there was no run. Nobody else's file is among it, whatever the mark says."""
+    """The files that the last run wrote, if there was one. Never includes a foreign file, whatever the mark lists."""
     try:
         lines = (folder / SITE_MARK).read_text(encoding="utf-8", errors="replace").splitlines()[1:]
     except FileNotFoundError:
@@ -52,7 +52,7 @@ def _listed(folder: Path) -> frozenset[str]:
 
 
 def _is_inside(root: str, name: str) -> bool:
-    """Through a link, too, a name may lead elsewhere."""
+    """A name may lead elsewhere through a symbolic link."""
     parts = name.split("/")
     if "\0" in name or not all(parts) or {".", "..", SITE_MARK} & set(parts):
         return False
@@ -61,7 +61,7 @@ def _is_inside(root: str, name: str) -> bool:
 
 
 def _foreign(folder: Path, ours: frozenset[str]) -> Iterator[str]:
-    """Folders count by what is in them."""
+    """Folders count by their contents."""
     for place, folders, files in os.walk(folder):
         folders.sort()
         links = [name for name in folders if os.path.islink(os.path.join(place, name))]
@@ -73,8 +73,8 @@ def _foreign(folder: Path, ours: frozenset[str]) -> Iterator[str]:
 
 @contextmanager
 def staging_folder(folder: Path) -> Iterator[Path]:
-    """A place to make files in: inside of the folder, so that it is on the same disk and needs no other permission.
-    Where no file comes of it, no folder stays that was not there before."""
+    """A place to make files in: inside the folder, so that it's on the same disk and needs no other permission. If no
+    file results, no new folder remains."""
     missing = [place for place in (folder, *folder.parents) if not place.exists()]
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -85,12 +85,12 @@ def staging_folder(folder: Path) -> Iterator[Path]:
             shutil.rmtree(staging, ignore_errors=True)
     finally:
         for place in missing:
-            with suppress(OSError):  # most often since it holds the site
+            with suppress(OSError):  # usually because the site is in it
                 place.rmdir()
 
 
 def publish(folder: Path, staging: Path) -> None:
-    """Each file into its place by renaming, then those away that the site has no more."""
+    """Renames each file to its place, then removes the files that are no longer part of the site."""
     new = sorted(file.relative_to(staging).as_posix() for file in staging.rglob("*") if file.is_file())
     old = _listed(folder)
     _mark(folder, staging, sorted({*new, *old}))
@@ -110,10 +110,10 @@ def _mark(folder: Path, staging: Path, names: list[str]) -> None:
 
 
 def _remove(folder: Path, name: str) -> None:
-    """With folders that are empty without it."""
+    """Also removes folders that become empty."""
     file = folder / name
     if file.is_dir() and not file.is_symlink():
-        return  # somebody made it one
+        return  # someone replaced it by a folder
     with suppress(FileNotFoundError, NotADirectoryError):
         file.unlink()
     for parent in list(Path(name).parents)[:-1]:

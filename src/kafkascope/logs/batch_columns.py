@@ -10,7 +10,7 @@ import pyarrow as pa
 from crc32c import crc32c
 
 from kafkascope.codec.records.record_types import COMPRESSIONS, RecordBatch
-from kafkascope.columnar.batch_headers import FIELDS, read_headers
+from kafkascope.columnar.batch_headers import HEADER_FIELDS, read_headers
 from kafkascope.limits import LOG_WINDOW_BYTES
 from kafkascope.logs.batches import Batch, Damage, read_batches
 from kafkascope.logs.window import Window
@@ -44,7 +44,7 @@ LOG_BATCHES = pa.schema(
         ("crc_ok", pa.bool_()),
     ]
 )
-_AT = {name: index for index, name in enumerate(FIELDS)}
+_AT = {name: index for index, name in enumerate(HEADER_FIELDS)}
 Numbers = npt.NDArray[np.int64]
 
 
@@ -53,7 +53,7 @@ def read_batch_columns(
 ) -> Iterator[pa.RecordBatch | Damage]:
     """Tables of `LOG_BATCHES` and damage, in the order of the file. `start`, `end` and `last` are those of
     `read_batches`: `start` is the start of a batch."""
-    numbers = np.empty((len(FIELDS), _ROWS), np.int64)
+    numbers = np.empty((len(HEADER_FIELDS), _ROWS), np.int64)
     position, previous = start, -1
     while position < window.size and (end is None or position < end):
         data, at = window.locate(position, min(LOG_WINDOW_BYTES, window.size - position))
@@ -144,5 +144,5 @@ def _one(item: Batch) -> pa.RecordBatch:
         "base_sequence": batch.base_sequence,
         "records_count": -1 if batch.records_count is None else batch.records_count,
     }
-    numbers = np.array([[values[name]] for name in FIELDS], np.int64)
+    numbers = np.array([[values[name]] for name in HEADER_FIELDS], np.int64)
     return _table(numbers, np.array([batch.magic]), batch.crc_ok)

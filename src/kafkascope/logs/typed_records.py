@@ -42,10 +42,26 @@ class TypedRecord:
     problem: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Framed:
+    """A record's type, and the bytes of its messages: of a key without its type, of a value without its version."""
+
+    type: str | None
+    type_number: int | None
+    version: int | None = None
+    key_message: str | None = None
+    key_version: int = 0
+    key: bytes = b""
+    value_message: str | None = None
+    value: bytes | None = None
+    problem: str | None = None
+
+
 Decoder = Callable[[Record], TypedRecord]
+Framer = Callable[[Record], Framed]
 
 
-def decoder_of(topic: str | None) -> Decoder | None:
+def framer_of(topic: str | None) -> Framer | None:
     """None for a topic of users, whose records are nobody else's business."""
     if topic in _COORDINATORS:
         types = _coordinator_types(_COORDINATORS[topic])
@@ -54,6 +70,12 @@ def decoder_of(topic: str | None) -> Decoder | None:
         names = _framed_types(_FRAMED[topic])
         return lambda record: _framed_record(record, names)
     return None
+
+
+def decoder_of(topic: str | None) -> Decoder | None:
+    """None where `framer_of` is."""
+    framer = framer_of(topic)
+    return None if framer is None else lambda record: _typed(framer(record))
 
 
 def control_type(record: Record) -> TypedRecord:
@@ -97,31 +119,37 @@ def _framed_types(group: str) -> dict[int, str]:
     return dict(sorted(known, key=lambda pair: any(span.last is None for span, _ in message(pair[1]).valid)))
 
 
-def _coordinator_record(record: Record, types: dict[int, tuple[str, str]]) -> TypedRecord:
+def _typed(framed: Framed) -> TypedRecord:
+    key = value = None
+    problem = framed.problem
+    try:
+        if framed.key_message is not None:
+            key = _decoded(framed.key_message, framed.key_version, framed.key)
+        if framed.value_message is not None and framed.value is not None and framed.version is not None:
+            value = _decoded(framed.value_message, framed.version, framed.value)
+    except KafkascopeError as error:
+        problem = str(error)
+    if value is not None and framed.value_message == "GroupMetadataValue":
+        _open_members(value)
+    return TypedRecord(framed.type, framed.type_number, framed.version, key, value, problem)
+
+
+def _coordinator_record(record: Record, types: dict[int, tuple[str, str]]) -> Framed:
     key, value = record.key, record.value
     if key is None or len(key) < 2:
-        return TypedRecord(None, None, None, None, None, "it has no key")
+        return Framed(None, None, problem="it has no key")
     number = int.from_bytes(key[:2], "big", signed=True)
     if number not in types:
-        return TypedRecord(None, number, None, None, None, f"unknown type {number}")
+        return Framed(None, number, problem=f"unknown type {number}")
     key_name, value_name = types[number]
-    type_ = key_name.removesuffix("Key")
-    try:
-        key_json = _decoded(key_name, _key_version(key_name, number), key[2:])
-    except KafkascopeError as error:
-        return TypedRecord(type_, number, None, None, None, str(error))
+    type_, key_version = key_name.removesuffix("Key"), _key_version(key_name, number)
     if value is None:
-        return TypedRecord(type_, number, None, key_json, None)
+        return Framed(type_, number, None, key_name, key_version, key[2:])
     if len(value) < 2:
-        return TypedRecord(type_, number, None, key_json, None, f"a value of {len(value)} bytes has no version")
+        problem = f"a value of {len(value)} bytes has no version"
+        return Framed(type_, number, None, key_name, key_version, key[2:], problem=problem)
     version = int.from_bytes(value[:2], "big", signed=True)
-    try:
-        value_json = _decoded(value_name, version, value[2:])
-    except KafkascopeError as error:
-        return TypedRecord(type_, number, version, key_json, None, str(error))
-    if value_name == "GroupMetadataValue":
-        _open_members(value_json)
-    return TypedRecord(type_, number, version, key_json, value_json)
+    return Framed(type_, number, version, key_name, key_version, key[2:], value_name, value[2:])
 
 
 def _key_version(name: str, number: int) -> int:
@@ -130,23 +158,20 @@ def _key_version(name: str, number: int) -> int:
     return number if number in versions else 0
 
 
-def _framed_record(record: Record, names: dict[int, str]) -> TypedRecord:
+def _framed_record(record: Record, names: dict[int, str]) -> Framed:
     data = record.value or b""
     try:
         frame, position = _uvarint(data, 0, "frame version")
         if frame != _FRAME_VERSION:
-            return TypedRecord(None, None, None, None, None, f"unknown frame version {frame}")
+            return Framed(None, None, problem=f"unknown frame version {frame}")
         number, position = _uvarint(data, position, "type")
         version, position = _uvarint(data, position, "version")
     except DecodeError as error:
-        return TypedRecord(None, None, None, None, None, str(error))
+        return Framed(None, None, problem=str(error))
     name = names.get(number)
     if name is None:
-        return TypedRecord(None, number, version, None, None, f"unknown type {number}")
-    try:
-        return TypedRecord(name, number, version, None, _decoded(name, version, data[position:]))
-    except KafkascopeError as error:
-        return TypedRecord(name, number, version, None, None, str(error))
+        return Framed(None, number, version, problem=f"unknown type {number}")
+    return Framed(name, number, version, value_message=name, value=data[position:])
 
 
 def _uvarint(data: bytes, position: int, label: str) -> tuple[int, int]:

@@ -57,12 +57,16 @@ def read_opened(
     paths = [file.path for file in files]
     if not paths:
         return spark.createDataFrame([], from_arrow_schema(table.schema))
-    rows = _by_the_jvm(spark, lake, table, paths)
-    if rows is None:
-        rows = _by_python(spark, lake, table, paths)
+    rows = read_files(spark, lake, table, paths)
     if any(must_filter(table, file) for file in files):
         return rows.where(rows[INGEST_ID].isin(*names))
     return rows
+
+
+def read_files(spark: "SparkSession", lake: Lake, table: LakeTable, paths: list[str]) -> "DataFrame":
+    """Of a table, committed or not."""
+    rows = _by_the_jvm(spark, lake, table, paths)
+    return _by_python(spark, lake, table, paths) if rows is None else rows
 
 
 def read_table(spark: "SparkSession", lake: Lake, name: str) -> "DataFrame":

@@ -43,7 +43,7 @@ def test_filter_next_page_one_exchange_and_its_bytes(tab: Tab) -> None:
     rows.first.get_by_role("link").click()
     expect(tab.page.locator("h1")).to_contain_text("ShareFetch")
     expect(tab.page.get_by_text("share_fetch_request", exact=True)).to_be_visible()
-    tab.page.get_by_role("link", name="Its bytes, read again from the recording").click()
+    tab.page.get_by_role("link", name="Its bytes, re-read from the recording").click()
     expect(tab.page.locator("h1")).to_contain_text("byte by byte")
     byte = tab.page.locator("#request-hex [data-p=memberId]").last
     byte.hover()
@@ -112,6 +112,6 @@ def test_the_lake_browser_works_without_script(tabs: Callable[..., Tab], width: 
     tab.page.get_by_role("button", name="Show").click()
     tab.page.wait_for_url(re.compile("group=processors"))
     tab.page.locator("table.list tbody a").first.click()
-    tab.page.get_by_role("link", name="Its bytes, read again from the recording").click()
+    tab.page.get_by_role("link", name="Its bytes, re-read from the recording").click()
     tab.page.get_by_text("Every byte with its field").first.click()
     expect(tab.page.locator(".span-table tbody tr").first).to_be_visible()

@@ -52,7 +52,7 @@ def test_search_closes_with_escape_and_says_when_there_is_nothing(tab: Tab) -> N
     tab.page.keyboard.press("Escape")
     expect(results).to_be_hidden()
     tab.page.locator("#seek").fill("<img src=x onerror=alert(1)>")
-    expect(results).to_have_text("nothing of that name or number")
+    expect(results).to_have_text("no results for this name or number")
     assert tab.page.locator("img").count() == 0
 
 

@@ -30,6 +30,6 @@ def test_a_process_that_takes_too_long_is_ended_and_the_next_page_has_another(
     monkeypatch.setattr(worker, "_seconds", 0.5)
     response = ask(app, f"/lake/bytes/{known}.json")
     assert (response.status, response.json["sides"]) == (200, [])
-    assert response.json["why"] == "decoding took more than 0.5 s and was ended; `kafkascope read` has no such limit"
+    assert response.json["why"] == "decoding took more than 0.5 s and was stopped; `kafkascope read` has no such limit"
     monkeypatch.setattr(worker, "_seconds", PATIENCE)
     assert ask(app, f"/lake/bytes/{known}.json").json["sides"]

@@ -1,6 +1,6 @@
-"""Makes small recordings that need every kernel of reading.
+"""Makes small recordings that load or compile every kernel of reading.
 
-A kernel is compiled when Python first calls it. These recordings have what leads to each: both file formats, damage in
+A kernel is compiled on its first call from Python. These recordings reach each of them: both file formats, damage in
 both, lost and reordered segments, an IP fragment without its rest."""
 
 import io
@@ -15,9 +15,9 @@ _PCAP = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 262_144, 1)
 _FIN, _SYN, _RESET, _PUSH, _ACK = 1, 2, 4, 8, 16
 _MORE_FRAGMENTS = 0x2000
 _EXCHANGES = 12
-# More connections than the table of them has room for at first.
+# More connections than the initial size of their table.
 _SCANNED = 1_100
-# Bytes that no record and no block begins with.
+# Bytes that start neither a record nor a block.
 _DAMAGE = b"\xff" * 64
 
 
@@ -30,10 +30,10 @@ def recordings() -> Iterator[bytes]:
     swapped[7:12] = reversed(swapped[7:12])
     begun_before = list(_conversation(40_003))[6:-2]
     ports_reused = [*_conversation(40_000, first=9_000_000)]
-    # A segment is lost, and what follows it isn't Kafka up to the end.
+    # A segment is lost, and nothing after it is Kafka.
     unreadable = [*list(_conversation(40_004))[:9], _segment(40_004, 0, 5_000, 1, _PUSH | _ACK, _DAMAGE)]
     unreadable += [_segment(40_004, side, 5_000 + len(_DAMAGE), 1, _RESET | _ACK, b"") for side in (0, 1)]
-    # A request from the side that accepted the connection, and small pieces of no protocol that are delivered at once.
+    # A request from the side that accepted the connection, and small pieces of no protocol, delivered at once.
     backwards = [*whole[:2], _segment(40_000, 1, 1, 1, _PUSH | _ACK, _frame("ApiVersionsRequest", 4, 1))]
     small = _pieces(40_006, [b"\xff\xf0"] * 40)
     small.append(small.pop(1))
@@ -47,8 +47,8 @@ def recordings() -> Iterator[bytes]:
 
 
 def _conversation(port: int, first: int = 0) -> Iterator[bytes]:
-    """A client that asks for metadata and a broker that forwards, each message a segment of its own; `first` is the
-    initial sequence number of both."""
+    """A client that requests metadata and a broker that forwards, one segment per message. `first` is the initial
+    sequence number of both."""
     sent = [first + 1, first + 1]
     yield _segment(port, 0, first, 0, _SYN, b"")
     yield _segment(port, 1, first, first + 1, _SYN | _ACK, b"")
@@ -61,7 +61,7 @@ def _conversation(port: int, first: int = 0) -> Iterator[bytes]:
 
 
 def _pieces(port: int, payloads: list[bytes]) -> list[bytes]:
-    """A client that sends these, each in a segment of its own."""
+    """A client that sends these, one segment each."""
     segments = [_segment(port, 0, 0, 0, _SYN, b"")]
     sent = 1
     for payload in payloads:

@@ -1,4 +1,4 @@
-"""Reports what an ingest did, as lines or as one JSON object: what was read, what was lost and why, where it is now,
+"""Reports what an ingest did, as lines or as one JSON object: what was read, what was lost and why, where it's stored,
 what to do next."""
 
 import shlex
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kafkascope.lake.upkeep.tidy import Tidied
     from kafkascope.pipeline.ingestion.ingest import Ingested
 
-# Files of each kind that are named; a folder may hold thousands.
+# Most files of each kind to name; a folder may have thousands.
 _MOST_NAMED = 10
 
 
@@ -25,13 +25,13 @@ def account_lines(
     done: "Ingested", where: str, marts: Mapping[str, int] | None, severities: Mapping[str, int] | None,
     seconds: Mapping[str, float], *, following: bool = False,
 ) -> list[str]:  # fmt: skip
-    """The next command is named unless the ingest goes on by itself."""
+    """The next command is printed unless the ingest goes on by itself."""
     lines = read_lines(done) if done.new else []
     if done.known:
-        lines.append(f"{count(len(done.known), 'file')} in the lake already: nothing added of {_them(done.known)}")
+        lines.append(f"{count(len(done.known), 'file')} already in the lake: nothing added from {_them(done.known)}")
     lines += [
-        f"{uri} begins before what was ingested earlier and is read on its own: of one recording, ingest the oldest"
-        " file first, or all together"
+        f"{uri} begins before files that were ingested earlier, so it's read on its own: ingest the files of a"
+        " recording oldest first, or all together"
         for uri in done.apart[:_MOST_NAMED]
     ]
     if done.bad:
@@ -90,9 +90,11 @@ def read_lines(done: "Ingested") -> list[str]:
         lines.append(f"  lost: {size(lost)} in {count(places, 'place')} of Kafka streams{rest}")
     if done.problems:
         trouble = [f"{kind} ({number(problems)})" for kind, problems in sorted(done.problems.items())]
-        lines.append(f"  trouble in the files: {', '.join(trouble)}")
+        lines.append(f"  problems in the files: {', '.join(trouble)}")
     if done.quarantined:
-        lines.append(f"  {count(done.quarantined, 'row')} in the table quarantine: what could not be read, and why")
+        lines.append(
+            f"  {count(done.quarantined, 'row')} in the table quarantine: frames that could not be read, and why"
+        )
     return lines + other_protocols(done.protocols, "ingest")
 
 
@@ -120,7 +122,7 @@ def account_json(
     done: "Ingested", lake: str, marts: Mapping[str, int] | None, severities: Mapping[str, int] | None,
     seconds: Mapping[str, float],
 ) -> dict[str, Any]:  # fmt: skip
-    """`ingest_id`, `marts` and `findings` are null where there was nothing to do."""
+    """`ingest_id`, `marts` and `findings` are null if there was nothing to do."""
     accounts = done.accounts.values()
     first, last = _ends(done)
     counts = {

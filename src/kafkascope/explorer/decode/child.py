@@ -1,6 +1,6 @@
-"""Runs the decoding process: requests on standard input, facts on standard output, until it closes.
+"""Runs the decoding process: reads requests from standard input and writes facts to standard output, until it closes.
 
-It has a cap on memory and ends itself when a request takes too long; whoever started it starts another.
+Its memory is capped, and it exits when a request takes too long; its parent then starts another.
 """
 
 import json
@@ -29,7 +29,7 @@ def main() -> None:
 
 
 def prepare() -> None:
-    """Loads the kernels that read recordings, or compiles them. Where that fails, the first recording says why."""
+    """Loads or compiles the kernels that read recordings. If that fails, the first recording reports why."""
     with suppress(ImportError, KafkascopeError, MemoryError):
         from kafkascope.capture.warm_up.kernels import load_readers
 
@@ -42,11 +42,11 @@ def respond(options: dict[str, Any], content: bytes) -> dict[str, Any]:
     except KafkascopeError as error:
         return {"error": str(error), "wrong": not isinstance(error, InputError)}
     except ModuleNotFoundError as error:
-        return {"error": f"a recording needs the extra columns ({error.name} is missing)", "wrong": False}
+        return {"error": f"reading a recording needs the extra columns ({error.name} is missing)", "wrong": False}
     except (MemoryError, RecursionError):
         megabytes = MAX_DECODE_MEMORY_BYTES >> 20
         return {
-            "error": f"decoding it takes more than {megabytes} MiB of memory, the most that it gets",
+            "error": f"decoding it takes more than {megabytes} MiB of memory, the limit",
             "wrong": False,
         }
 
@@ -66,7 +66,7 @@ def facts_of(options: dict[str, Any], content: bytes) -> dict[str, Any]:
     raw, read_as = content, "raw"
     text = as_text(content) if options["form"] != "raw" else None
     if options["form"] not in ("auto", "raw") and text is None:
-        raise InputError(f"this is no {options['form']}: it holds bytes that are no text")
+        raise InputError(f"this isn't {options['form']}: it has bytes that aren't text")
     if text is not None:
         if not text.strip():
             raise InputError("nothing to decode: the input is empty")
@@ -78,8 +78,8 @@ def facts_of(options: dict[str, Any], content: bytes) -> dict[str, Any]:
 
 
 def limit_memory() -> None:
-    """Of what is written to, where the system can: address space is reserved by the gigabyte and costs nothing. From
-    the start of the process: where there is no cap, allocators take more than it at once."""
+    """Caps the memory that is written to, if the system can: reserved address space costs nothing. Set at the start of
+    the process, since without a cap allocators take more than it at once."""
     try:
         import resource
     except ImportError:
@@ -90,7 +90,7 @@ def limit_memory() -> None:
 
 
 def send(pipe: IO[bytes], header: dict[str, Any], content: bytes) -> None:
-    """Two lengths, a JSON object, bytes."""
+    """Reads two lengths, a JSON object, and bytes."""
     head = json.dumps(header).encode()
     pipe.write(len(head).to_bytes(4, "big") + len(content).to_bytes(4, "big") + head)
     pipe.write(content)
@@ -98,7 +98,7 @@ def send(pipe: IO[bytes], header: dict[str, Any], content: bytes) -> None:
 
 
 def receive(pipe: IO[bytes]) -> tuple[dict[str, Any], bytes] | None:
-    """None where the other side is gone."""
+    """None if the other side is gone."""
     lengths = pipe.read(8)
     if len(lengths) < 8:
         return None

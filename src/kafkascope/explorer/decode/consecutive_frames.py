@@ -10,7 +10,8 @@ _LEAST = 5
 
 @dataclass(frozen=True, slots=True)
 class FrameSpan:
-    """`size` is with the length. `missing` is how many bytes of it are not here, None of a rest that is no frame."""
+    """`size` includes the length field. `missing` is how many of its bytes are absent, None for a rest that isn't a
+    frame."""
 
     at: int
     size: int
@@ -18,7 +19,7 @@ class FrameSpan:
 
 
 def frames_in(raw: bytes) -> list[FrameSpan]:
-    """All of the bytes; what is cut off, or no frame, can only be the last."""
+    """Splits all bytes. Only the last piece can be cut off, or not a frame."""
     pieces: list[FrameSpan] = []
     at = 0
     while at < len(raw):

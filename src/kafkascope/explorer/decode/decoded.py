@@ -1,6 +1,6 @@
-"""Decodes bytes for the decode page. What cannot be read is reported on the page, never raised.
+"""Decodes bytes for the decode page. Problems are shown on the page, never raised.
 
-What cannot be read to its end is shown as far as it goes, with the place and the reason.
+Bytes that can't be read to their end are shown up to the problem, with its place and reason.
 """
 
 from base64 import b64encode
@@ -30,19 +30,19 @@ from kafkascope.schema.releases import check_release
 from kafkascope.schema.targets import parse_message
 
 _RECORDS = "records"
-# Of several frames so many are decoded on one page; the others have links.
+# Number of frames decoded on one page; the others have links.
 _MOST_FRAMES = 8
-# Errors are worded for the command line, which has flags where the page has fields.
+# Errors are worded for the command line, which has flags where the page has form fields.
 _OF_THE_PAGE = {
-    "needs --as NAME:VERSION": "cannot be told from its bytes: say what it is, as NAME:VERSION",
+    "needs --as NAME:VERSION": "cannot be recognized from its bytes: enter the message, as NAME:VERSION",
     "`kafkascope apis` lists them": "the search finds names by a part of them",
     "; @file reads a file, - standard input": "",
 }
 
 
 def decoded_facts(raw: bytes, name: str = "", release: str = "") -> dict[str, Any]:
-    """`name` is `ShareFetchRequest:2`, `records` for record data alone, or empty for a request, which says itself what
-    it is. A name or release that there is not raises `UsageError`."""
+    """`name` is `ShareFetchRequest:2`, `records` for record data alone, or empty for a request, which names itself. An
+    unknown name or release raises `UsageError`."""
     if name.lower() == _RECORDS:
         return _record_data(raw)
     parsed_release = check_release(release) if release else None
@@ -57,12 +57,13 @@ def decoded_facts(raw: bytes, name: str = "", release: str = "") -> dict[str, An
 
 
 def _first_of_several(raw: bytes, name: str, release: str) -> dict[str, Any] | None:
-    """Where frames lie one behind the other: the first, and where the others are."""
+    """For consecutive frames: the first one, and the places of the others."""
     first, *following = frames_in(raw)
     if not following:
         return None
     facts = decoded_facts(raw[: first.size], name, release)
-    # Any four bytes can pass for a length: the first must be exact, or the lengths come out even and it makes sense.
+    # Any four bytes can look like a length: the first frame must be exact, or all lengths must fit and the first
+    # decode.
     even = all(piece.missing == 0 for piece in following)
     if not facts["exact"] and not (even and (facts["problem"] is None or facts["guesses"])):
         return None
@@ -141,13 +142,13 @@ def _empty(raw: bytes) -> dict[str, Any]:
 
 
 def _fewer(frame: DecodedFrame) -> DecodedFrame:
-    """Naming a million pieces takes a minute, and no one reads them."""
+    """Only the first pieces are named: naming a million takes a minute, and nobody reads them."""
     body = replace(frame.body, spans=frame.body.spans[:MAX_SHOWN_PIECES]) if frame.body else None
     return replace(frame, body=body)
 
 
 def _with_batches(rows: list[Annotation], raw: bytes) -> list[Annotation]:
-    """Record data as the pieces of its batches, where they can be read."""
+    """Replaces record data by the pieces of its batches, if they can be read."""
     shown: list[Annotation] = []
     for row in rows:
         if row.type == "records" and row.end > row.start and len(shown) < MAX_SHOWN_PIECES:
@@ -161,7 +162,7 @@ def _with_batches(rows: list[Annotation], raw: bytes) -> list[Annotation]:
 
 
 def _records(body: Decoded, release: str | None) -> list[dict[str, Any]]:
-    """Of each field with record data: its batches, each with its first records."""
+    """The batches of each field with record data, each with its first records."""
     if not any(data for _, data in record_fields(body, release)):
         return []
     return [_fewer_records(place) for place in records_json(body, release)]
@@ -177,7 +178,7 @@ def _fewer_records(place: dict[str, Any]) -> dict[str, Any]:
 
 
 def _record_data(raw: bytes) -> dict[str, Any]:
-    """Batches that are not inside a message: a segment of a log, or a field that was cut out."""
+    """Batches outside a message: a log segment, or a field that was cut out."""
     facts = _empty(raw) | {"message": _RECORDS}
     try:
         decoded = decode_records(raw)
@@ -197,7 +198,7 @@ def _unread(raw: bytes, target: tuple[str, int] | None, release: str | None, err
         if len(guesses) == 1 and split_length(raw)[1] and release is None:
             return _only_reading(raw, guesses[0])
         facts["guesses"] = guesses[:MAX_SHOWN_ITEMS]
-    # A whole frame that fits an answer to its last byte is no broken request.
+    # A whole frame that fits a response to its last byte isn't a broken request.
     is_answer = facts["guesses"] and split_length(raw)[1]
     if is_answer or raw[:2] == b"\x16\x03" or not raw:
         return facts
@@ -213,7 +214,7 @@ def _unread(raw: bytes, target: tuple[str, int] | None, release: str | None, err
 
 
 def _only_reading(raw: bytes, name: str) -> dict[str, Any]:
-    """A whole frame that is a response of one API alone; other versions of it may read the same bytes."""
+    """A whole frame that fits the response of only one API. Other versions of it may fit the same bytes."""
     identified = identify(raw, name, None)
     others = [other for other in _same_api(name) if other != name and _reads(raw, other)]
     return _read(identified, raw) | {"assumed": name, "guesses": others[:MAX_SHOWN_ITEMS]}
@@ -232,7 +233,7 @@ def _reads(raw: bytes, name: str) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """A value that lacks fields as JSON; what is complete goes through `to_json`."""
+    """A value with missing fields as JSON. Complete values go through `to_json`."""
     if isinstance(value, dict):
         return {name: _plain(item) for name, item in value.items()}
     if isinstance(value, list):

@@ -1,6 +1,6 @@
 """Re-reads an exchange of a lake from its recordings and annotates its bytes, in the decoding process.
 
-Credentials are hidden as everywhere, and so is record data."""
+Credentials and record data are hidden, as everywhere."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -16,8 +16,8 @@ from kafkascope.limits import MAX_SHOWN_PIECES
 
 
 def exchange_bytes(where: str, row: dict[str, Any]) -> dict[str, Any]:
-    """`row` has the columns that `decoder.REREAD_COLUMNS` names. `sides` are the frames that there are, `why` says why
-    there are none."""
+    """`row` has the columns of `decoder.REREAD_COLUMNS`. `sides` are the available frames, `why` the reason if there
+    are none."""
     with readable(where):
         frames = reread(open_lake(where), row)
     sides = [
@@ -35,9 +35,9 @@ def _asked(row: dict[str, Any]) -> tuple[int, int] | None:
 
 
 def _unread(row: dict[str, Any], side: str) -> str | None:
-    """Why a side that is there cannot be read, known before it is tried."""
+    """A reason why a side can't be read that is known before trying."""
     if row["api"] == TOKEN_API:
-        return "it is a SASL token, and hidden"
+        return "it is a SASL token, which is hidden"
     return "its request is not in the recording" if side == "response" and row["api_key"] is None else None
 
 

@@ -1,4 +1,4 @@
-"""Converts byte annotations to page facts: offset, hex, field, type, value and meaning of each piece."""
+"""Converts byte annotations to page facts: the offset, hex, field, type, value and meaning of each piece."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -8,8 +8,8 @@ from kafkascope.explorer.decode.shorten import Room, short_text
 
 
 def pieces(items: Iterable[Annotation], data: bytes, body_at: int = 0) -> list[dict[str, Any]]:
-    """`body_at` is where the body starts: what lies before it, behind the frame's length, is the header's. `cut` is how
-    many bytes of a piece are not shown."""
+    """`body_at` is the start of the body: bytes between the frame's length and the body are the header's. `cut` is the
+    number of bytes of a piece that aren't shown."""
     hexes, values = Room(), Room()
     return [_piece(item, data, body_at, hexes, values) for item in items]
 

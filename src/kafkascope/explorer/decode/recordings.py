@@ -8,7 +8,7 @@ from kafkascope.limits import MAX_LINK_BYTES, MAX_SHOWN_ITEMS
 
 
 def recording_facts(content: bytes, name: str) -> dict[str, Any]:
-    """`InputError` where it cannot be read. Needs the extra `columns`."""
+    """`InputError` if the recording can't be read. Needs the extra `columns`."""
     from kafkascope.capture.exchanges.exchange import Exchange
     from kafkascope.capture.reader import read
 
@@ -52,7 +52,7 @@ def _asked(api: str | None, version: int | None) -> str:
 
 
 def _side(frame: bytes | None, response_to: str | None) -> dict[str, Any] | None:
-    """Its size, and a link to its decoded form where it is short enough and known."""
+    """The size of a side, and a link to its decoded form if it's known and short enough."""
     if frame is None:
         return None
     whole = len(frame).to_bytes(4, "big") + frame
@@ -62,7 +62,7 @@ def _side(frame: bytes | None, response_to: str | None) -> dict[str, Any] | None
 
 
 def permalink(raw: bytes, name: str, release: str = "") -> str | None:
-    """What stands behind the `?` of an address that decodes these bytes; None where they are too many."""
+    """The query of an address that decodes these bytes; None if there are too many."""
     if len(raw) > MAX_LINK_BYTES or not raw:
         return None
     query = {"hex": raw.hex(), "as": name, "release": release}

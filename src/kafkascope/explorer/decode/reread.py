@@ -1,6 +1,6 @@
 """Finds the frames of a lake's exchange in the recordings it came from, if they are still available.
 
-The lake has no bytes: it knows recording and packet, and the recording has the rest."""
+The lake stores no bytes, only the recording and the packet."""
 
 import time
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ _COLUMNS = "capture_uri kind digest bytes first_at last_at".split()
 
 @dataclass(frozen=True, slots=True)
 class Reread:
-    """`why` there are no frames, where there are none."""
+    """`why` is the reason if there are no frames."""
 
     request: bytes | None = None
     response: bytes | None = None
@@ -41,7 +41,7 @@ def reread(lake: Lake, row: dict[str, Any], seconds: float = MAX_REREAD_SECONDS)
 
     ends = {_end(row["client_address"]), _end(row["broker_address"])}
     if None in ends:
-        return Reread(why="addresses in this lake are pseudonyms, so its connection is not to be found")
+        return Reread(why="addresses in this lake are pseudonyms, so its connection can't be found")
     part = Part(
         choose=lambda connection: (
             {(connection.address_a, connection.port_a), (connection.address_b, connection.port_b)} == ends
@@ -65,11 +65,11 @@ def reread(lake: Lake, row: dict[str, Any], seconds: float = MAX_REREAD_SECONDS)
                 return Reread(batch.request_frame(at), batch.response_frame(at))
     except InputError as error:
         return Reread(why=str(error))
-    return Reread(why="its recordings were read again, and do not have it any more")
+    return Reread(why="its recordings no longer contain it")
 
 
 def _recordings(lake: Lake, row: dict[str, Any]) -> tuple[list[str], str | None]:
-    """Those that its connection runs through, in the order of time."""
+    """The recordings that its connection spans, in time order."""
     of_connection = pc.field("connection_id") == row["connection_id"]
     times = dataset(lake, "connections").to_table(columns=["first_at", "last_at"], filter=of_connection).to_pylist()
     first = min((connection["first_at"] for connection in times if connection["first_at"]), default=None)
@@ -77,16 +77,16 @@ def _recordings(lake: Lake, row: dict[str, Any]) -> tuple[list[str], str | None]
     rows = [capture for capture in captures_rows(lake, _COLUMNS) if _may_hold(capture, row, first, last)]
     own = next((capture for capture in rows if capture["capture_uri"] == row["capture_uri"]), None)
     if own is None:
-        return [], "the recording that it is from is not in this lake any more"
+        return [], "its recording is no longer in this lake"
     if own["kind"] != CAPTURE:
-        return [], f"it is from a recording of the kind {own['kind']}, which has no packets"
+        return [], f"its recording is of the kind {own['kind']}, which has no packets"
     for capture in rows:
-        # What a lake names may be a pipe, which is waited for, or a device without an end.
+        # A lake may name a pipe, which blocks, or a device without an end.
         place, size = place_of(str(capture["capture_uri"])), max(capture["bytes"] or 0, 0)
         if place.info().type != fs.FileType.File:
-            return [], f"{capture['capture_uri']} is not there any more"
+            return [], f"{capture['capture_uri']} no longer exists"
         if place.info().size < size or file_digest(place, size) != capture["digest"]:
-            return [], f"{capture['capture_uri']} is another file now"
+            return [], f"{capture['capture_uri']} has changed since the ingest"
     return [
         capture["capture_uri"]
         for capture in sorted(rows, key=lambda capture: (str(capture["first_at"]), str(capture["capture_uri"])))
@@ -102,7 +102,7 @@ def _may_hold(capture: dict[str, Any], row: dict[str, Any], first: Any, last: An
 
 
 def _end(text: str | None) -> tuple[bytes, int] | None:
-    """Address and port as packets have them; None where this is no address."""
+    """Address and port as packets have them; None if this isn't an address."""
     host, _, port = (text or "").rpartition(":")
     try:
         address = ip_address(host.strip("[]"))

@@ -1,4 +1,4 @@
-"""Shortens a JSON value to fit on a page: long texts and lists are cut, and the caller learns whether any was."""
+"""Shortens a JSON value to fit on a page: cuts long texts and lists, and reports whether any was cut."""
 
 from typing import Any
 
@@ -6,18 +6,18 @@ from kafkascope.limits import MAX_SHOWN_BYTES, MAX_SHOWN_PIECES
 
 
 def shorten(value: Any) -> tuple[Any, bool]:
-    """What is small stays as it is."""
+    """Small values stay unchanged."""
     work = _Shorten()
     return work.value(value), work.cut
 
 
-# All texts of a page together; once it is used up, each shows its beginning.
+# Room for all texts of a page. Once it's used up, each shows only its beginning.
 _ALL_BYTES = 16 * MAX_SHOWN_BYTES
 _BEGINNING = 32
 
 
 class Room:
-    """How much of one text there is room for, when many want some."""
+    """How many characters of one text are shown when many texts share the room."""
 
     def __init__(self) -> None:
         self.left = _ALL_BYTES

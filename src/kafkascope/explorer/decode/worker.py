@@ -1,4 +1,4 @@
-"""Manages a decoding process. Exceeding the time or memory limit ends that process and nothing else."""
+"""Manages a decoding process. Exceeding the time or memory limit ends only that process."""
 
 import subprocess
 import sys
@@ -10,16 +10,14 @@ from kafkascope.explorer.decode.child import receive, send
 from kafkascope.explorer.gate import Busy
 from kafkascope.limits import MAX_DECODE_SECONDS
 
-_NOT_READY = (
-    "recordings can't be read yet: the kernels for that are being compiled, which takes minutes after an installation"
-)
+_NOT_READY = "recordings can't be read yet: their kernels are being compiled, which takes minutes after an installation"
 
 
 class DecodeWorker:
-    """One request at a time. The process starts with the first and stays.
+    """Handles one request at a time. The process starts with the first and stays.
 
-    `kernels` says that it reads recordings: its process is then prepared in the background, whenever one starts, and
-    decodes nothing before that.
+    `kernels` means that it reads recordings: a new process is then prepared in the background and decodes nothing
+    before that.
     """
 
     def __init__(self, command: str, *, kernels: bool = False, seconds: float = MAX_DECODE_SECONDS) -> None:
@@ -33,13 +31,13 @@ class DecodeWorker:
         self._closed = False
 
     def prepare(self) -> None:
-        """Returns at once. Nothing limits the time that compiling takes: no request waits for it."""
+        """Returns at once. Compiling has no time limit: no request waits for it."""
         if self._kernels and not self._preparing and not self._ready.is_set() and not self._closed:
             self._preparing = True
             threading.Thread(target=self._prepare, name="kernels", daemon=True).start()
 
     def check_prepared(self) -> None:
-        """`Busy` while another process compiles kernels that this one would compile as well."""
+        """`Busy` while another process compiles the kernels that this one needs."""
         if self._preparing:
             raise Busy(_NOT_READY)
 
@@ -49,16 +47,16 @@ class DecodeWorker:
                 if self._exchange({"prepare": True}, b"") is None:
                     self._end()
             finally:
-                # Also where it failed: the next recording then says why it can't be read.
+                # Also if it failed: the next recording then reports why it can't be read.
                 self._preparing = False
                 self._ready.set()
 
     def decode(self, content: bytes, name: str, release: str, form: str, file: str) -> dict[str, Any]:
-        """`InputError` or `UsageError` where there is nothing to show, `Busy` while kernels are compiled."""
+        """`InputError` or `UsageError` if there is nothing to show, `Busy` while kernels are compiled."""
         return self.facts({"as": name, "release": release, "form": form, "file": file}, content)
 
     def facts(self, head: dict[str, Any], content: bytes = b"") -> dict[str, Any]:
-        """What the process makes of such a request."""
+        """The result of the process for a request."""
         if self._kernels:
             self.prepare()
             if not self._ready.wait(self._seconds):
@@ -92,11 +90,11 @@ class DecodeWorker:
         self._end()
         error = "decoding ended without a result: it took too much time or memory"
         if late.is_set():
-            error = f"decoding took more than {self._seconds:g} s and was ended"
+            error = f"decoding took more than {self._seconds:g} s and was stopped"
         return {"error": f"{error}; `{self._command}` has no such limit", "wrong": False}
 
     def _exchange(self, head: dict[str, Any], content: bytes) -> dict[str, Any] | None:
-        """None where the process ended."""
+        """None if the process ended."""
         process = self._running()
         assert process.stdin is not None
         assert process.stdout is not None
@@ -114,7 +112,7 @@ class DecodeWorker:
                 [sys.executable, "-P", "-m", "kafkascope.explorer.decode.child"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                # What goes wrong in there may name what was decoded.
+                # Its error output may contain parts of what was decoded.
                 stderr=subprocess.DEVNULL,
             )
             if self._closed:
@@ -122,7 +120,7 @@ class DecodeWorker:
         return self._process
 
     def close(self) -> None:
-        """Whatever is being decoded ends with it, so that nobody who stops the server has to wait."""
+        """Ends the process with whatever it decodes, so that stopping the server doesn't wait."""
         self._closed = True
         process = self._process
         if process is not None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from kafkascope.codec.message import encode
 from kafkascope.codec.records.record_data import Record, RecordBatch, encode_records, new_batch
 
-# 2026-01-01 12:00 UTC; the world of the other examples.
+# 2026-01-01 12:00 UTC, as in the other examples.
 _START = 1_767_268_800_000
 _PAID = Record(1041, _START, b"order-1001", b'{"state":"paid"}', (("source", b"web"),))
 _GONE = Record(1042, _START + 250, b"order-0990", None)
@@ -15,7 +15,7 @@ _PLAIN = Record(1041, _START, b"order-1001", b'{"state":"paid"}')
 
 @dataclass(frozen=True, slots=True)
 class BatchExample:
-    """`id` names it in addresses, `about` says what to look at."""
+    """`id` is its name in addresses, `about` describes what to look at."""
 
     id: str
     title: str
@@ -28,7 +28,7 @@ class BatchExample:
 
 
 def _marker() -> RecordBatch:
-    """What the transaction coordinator has the leader write at a commit."""
+    """The batch that the transaction coordinator makes the leader write at a commit."""
     key = bytes(2) + (1).to_bytes(2, "big")
     value = bytes(2) + encode("EndTxnMarker", 0, {"coordinatorEpoch": 3})
     return new_batch(
@@ -45,14 +45,14 @@ EXAMPLES = (
     BatchExample(
         "v2",
         "Magic 2, two records",
-        "Offsets and timestamps of records are deltas to those of the batch, as zig-zag varints. The second record has"
+        "A record's offset and timestamp are deltas to the batch's, as zig-zag varints. The second record has"
         " a null value: a tombstone in a compacted topic.",
         lambda: new_batch([_PAID, _GONE], partition_leader_epoch=7),
     ),
     BatchExample(
         "v2-transactional",
         "Magic 2, from a transactional producer",
-        "Producer id, epoch and sequence let the broker drop what comes twice. The attributes say transactional.",
+        "Producer id, epoch and sequence let the broker drop duplicates. The transactional flag is set.",
         lambda: new_batch(
             [_PLAIN], producer_id=4001, producer_epoch=0, base_sequence=12, is_transactional=True,
             partition_leader_epoch=7,
@@ -67,13 +67,13 @@ EXAMPLES = (
     BatchExample(
         "v2-control",
         "Magic 2, a control batch that commits",
-        "A consumer never hands it to the application. The key is version and type, the value an EndTxnMarker.",
+        "Consumers never pass it to the application. The key is version and type, the value an EndTxnMarker.",
         _marker,
     ),
     BatchExample(
         "v1",
         "Magic 1, one message",
-        "A message set has no batch header: each message is on its own, with a timestamp.",
+        "A message set has no batch header: each message has its own offset and timestamp.",
         lambda: new_batch([_PLAIN], magic=1),
     ),
     BatchExample(
@@ -86,7 +86,7 @@ EXAMPLES = (
     BatchExample(
         "v0",
         "Magic 0, one message",
-        "As magic 1 without the timestamp. Offsets inside a compressed one are absolute.",
+        "Like magic 1, without the timestamp. Offsets inside a compressed message are absolute.",
         lambda: new_batch([Record(1041, -1, b"order-1001", b'{"state":"paid"}')], magic=0),
     ),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Describes changes between two layouts: what, where, before, after, and a line of text."""
+"""Describes the changes between two layouts: kind, place, before, after, and a line of text."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -17,7 +17,7 @@ def all_changes(changes: Iterable[Change]) -> list[dict[str, Any]]:
 
 
 def message_change_facts(change: MessageChange) -> dict[str, Any]:
-    """`message` is None where the row stands for both halves: request and response, or key and value."""
+    """`message` is None if the row is about both halves: request and response, or key and value."""
     return {
         "name": change.name,
         "message": change.name if change.name in index() else None,

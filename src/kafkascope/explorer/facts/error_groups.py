@@ -1,10 +1,10 @@
-"""Groups errors for reading: those that the same fields carry are listed once, with the fields beside them."""
+"""Groups errors by field: errors that the same fields carry are listed once, with the fields beside them."""
 
 from typing import Any
 
 
 def error_groups(by_field: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """`by_field` has `field` and `errors`. Most fields first; errors in a field that no source names come last."""
+    """`by_field` has `field` and `errors`. Groups with most fields come first, errors of unknown fields last."""
     errors: dict[str, dict[str, Any]] = {}
     fields: dict[str, list[str | None]] = {}
     for group in by_field:

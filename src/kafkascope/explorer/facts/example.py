@@ -34,9 +34,9 @@ def example_facts(layout: Layout) -> dict[str, Any]:
 
 
 def _named_bytes(annotations: list[Annotation], data: bytes, body: int) -> list[dict[str, Any]]:
-    """Every piece of the bytes in order; `body` is where the body begins."""
+    """Every piece of the bytes in order; `body` is the start of the body."""
     rows = [_bytes(item, data, body) for item in annotations]
-    # A tag's number stands in the span of its struct; readers look for it at its field, as its size does.
+    # A tag's number is in the span of its struct; readers look for it beside its field, like its size.
     for row, behind in pairwise(rows):
         if row["framing"] == "tag":
             row["path"] = behind["path"]
@@ -50,7 +50,7 @@ def _bytes(item: Annotation, data: bytes, body: int) -> dict[str, Any]:
         "start": item.start,
         "end": item.end,
         "hex": data[item.start : item.end].hex(" "),
-        # What JSON lines and cells of the diagram go by too.
+        # The path that JSON lines and cells of the diagram have too.
         "path": f"header/{path}" if header else path,
         "framing": framing,
         "label": item.label,

@@ -10,7 +10,7 @@ from kafkascope.schema.model import Field, Message
 
 
 class FieldPlace(NamedTuple):
-    """`version` is the newest that has the field; `path` are the names down to it."""
+    """`version` is the newest that has the field, `path` the names that lead to it."""
 
     message: str
     path: tuple[str, ...]
@@ -19,7 +19,7 @@ class FieldPlace(NamedTuple):
 
 
 def places_in(definition: Message) -> Iterator[FieldPlace]:
-    """Of one message, in the order of its newest layout."""
+    """The fields of one message, in the order of its newest layout."""
     block = next(block for block in definition.blocks if block.releases is None)
 
     def visit(fields: tuple[Field, ...], above: tuple[str, ...], allowed: list[int]) -> Iterator[FieldPlace]:
@@ -34,8 +34,8 @@ def places_in(definition: Message) -> Iterator[FieldPlace]:
 
 @cache
 def field_places() -> dict[str, tuple[FieldPlace, ...]]:
-    """By the spelling that most of them have. Older records spell some with a small letter, and file systems may not
-    tell `topicId` from `TopicId`, so these are one name."""
+    """By the most common spelling. Older records spell some names with a small letter, and file systems may not
+    distinguish `topicId` from `TopicId`, so these are one name."""
     by_name: dict[str, list[FieldPlace]] = {}
     for name in index():
         for place in places_in(message(name)):
@@ -51,7 +51,7 @@ def _names() -> dict[str, str]:
 
 
 def near_fields(name: str) -> list[str]:
-    """Names that may have been meant, the nearest first."""
+    """Similar names, nearest first."""
     same = field_name(name)
     if same:
         return [same]
@@ -61,5 +61,5 @@ def near_fields(name: str) -> list[str]:
 
 
 def field_name(field: str) -> str | None:
-    """The name that its page goes by."""
+    """The name of the field's page."""
     return _names().get(field.lower())

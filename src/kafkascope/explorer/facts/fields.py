@@ -16,7 +16,7 @@ def tree(layout: Layout) -> list[dict[str, Any]]:
 
 
 def _field(layout: Layout, field: LayoutField, above: tuple[str, ...], places: tuple[str, ...]) -> dict[str, Any]:
-    """`path` has the release's names, `place` those of the catalog."""
+    """`path` has the release's names, `place` the catalog's."""
     path, place = (*above, field.kafka_name), (*places, field.source.name)
     return {
         "name": field.kafka_name,

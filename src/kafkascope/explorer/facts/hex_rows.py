@@ -5,13 +5,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 _IN_A_ROW = 16
-# How a byte looks: text, an identifier, raw bytes. Everything else is a number.
+# Looks of bytes: text, an identifier, raw bytes. Everything else is a number.
 _LOOKS = {"string": "s", "uuid": "u", "bytes": "r", "records": "r", "bool": "f"}
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What one row shows of a piece. `continues` a piece that began in a row above."""
+    """The part of a piece in one row. `continues` means that the piece began in a row above."""
 
     hex: str
     path: str
@@ -57,7 +57,7 @@ def hex_rows(pieces: Iterable[dict[str, Any]]) -> Iterator[Row]:
 
 
 def _rest(piece: dict[str, Any]) -> str:
-    """What is said instead of bytes."""
+    """The words in place of bytes."""
     if not piece["hex"] and piece["value"].endswith(", hidden"):
         return "hidden"
     return f"… {piece['cut']} more" if piece.get("cut") else ""

@@ -13,7 +13,7 @@ _ERROR = re.compile(r"error_?code", re.IGNORECASE)
 def json_lines(
     value: Any, path: str = "", indent: int = 0, lead: str = "", tail: str = ""
 ) -> Iterator[tuple[str, str]]:
-    """(text, path); the path is that of `Span`, empty for lines that close something."""
+    """(text, path) with the path of `Span`; empty for lines with a closing bracket."""
     margin = "  " * indent
     if not isinstance(value, (dict, list)) or not value:
         yield f"{margin}{lead}{json.dumps(value, ensure_ascii=False)}{tail}", path
@@ -32,7 +32,7 @@ def json_lines(
 
 
 def error_in(text: str, path: str) -> str | None:
-    """Name of the error in a line of JSON, where the line is an error code other than 0."""
+    """The name of the error in a line of JSON with an error code other than 0."""
     if not _ERROR.search(path.rpartition(".")[2]):
         return None
     code = text.rpartition(":")[2].strip(" ,")

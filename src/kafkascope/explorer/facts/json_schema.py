@@ -27,7 +27,7 @@ def json_schema(message_layout: Layout) -> dict[str, Any]:
 
 
 def _struct(message_layout: Layout, fields: tuple[LayoutField, ...], above: tuple[str, ...]) -> dict[str, Any]:
-    """A tagged field at its default is left out, all others are written."""
+    """Kafka leaves out a tagged field at its default and writes all others."""
     properties = {field.name: _field(message_layout, field, above) for field in fields}
     if message_layout.flexible:
         tag = {"tag": {"type": "integer", "minimum": 0}, "data": _SIMPLE["bytes"]}

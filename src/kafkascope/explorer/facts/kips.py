@@ -9,7 +9,7 @@ from kafkascope.schema.catalog import apis, index, message
 
 @cache
 def kip_touches() -> dict[int, list[dict[str, Any]]]:
-    """KIP number to what it touched, sorted: `name` is an API or another message, `version` None for all of it."""
+    """What each KIP touched, by number, sorted. `name` is an API or another message; `version` None means all of it."""
     touches: dict[int, dict[tuple[str, int], dict[str, Any]]] = {}
 
     def touch(number: int, name: str, version: int | None) -> dict[str, Any]:

@@ -8,12 +8,12 @@ from kafkascope.schema.model import Block, Field, Message
 from kafkascope.schema.releases import release_order, releases
 from kafkascope.schema.versions import format_versions
 
-# A field's place in the catalog: names of it and of what it lies in.
+# A field's place in the catalog: its name, after the names of its parents.
 _Place = tuple[str, ...]
 
 
 def version_matrix(definition: Message) -> dict[str, Any]:
-    """A cell is `yes`, `null` (there, may be null), `tag` (in the tag section) or `no`."""
+    """A cell is `yes`, `null` (present, may be null), `tag` (in the tag section) or `no`."""
     versions = definition.all_versions()
     states = {version: dict(_fields_at(definition, version, None)) for version in versions}
     rows = [
@@ -25,7 +25,7 @@ def version_matrix(definition: Message) -> dict[str, Any]:
 
 
 def release_matrix(definition: Message) -> dict[str, Any]:
-    """A cell has the versions of a release that hold the field; releases that are alike share a column."""
+    """A cell has the versions of a release that have the field. Equal releases share a column."""
     columns: list[dict[str, Any]] = []
     for release in releases():
         served = definition.versions_in(release.name)
@@ -53,7 +53,7 @@ def release_matrix(definition: Message) -> dict[str, Any]:
 
 
 def _held(column: dict[str, Any], place: _Place) -> str:
-    """`all`, or the versions, or nothing."""
+    """`all`, the versions, or an empty text."""
     versions = column["holding"].get(place, [])
     return "all" if versions == column["versions"] else format_versions(versions)
 
@@ -72,7 +72,7 @@ def _state(field: Field | None, version: int) -> str:
 
 
 def _places(definition: Message) -> list[_Place]:
-    """Of all layouts, in the order of the newest; what only older ones have comes last."""
+    """The fields of all layouts, in the order of the newest; fields that only older ones have come last."""
     places: dict[_Place, None] = {}
     for block in sorted(definition.blocks, key=lambda block: block.releases is not None):
         for place in _all(block.fields, ()):
@@ -87,7 +87,7 @@ def _all(fields: tuple[Field, ...], above: _Place) -> Iterator[_Place]:
 
 
 def _fields_at(definition: Message, version: int, release: str | None) -> Iterator[tuple[_Place, Field]]:
-    """As `layout` has them, without making one for every release."""
+    """The fields that `layout` has, without making a layout for every release."""
     block: Block = choose_block(definition, version, release)
     order = release_order()
 

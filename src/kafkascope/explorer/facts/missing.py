@@ -1,4 +1,4 @@
-"""Suggests pages for an address that does not exist."""
+"""Suggests pages for an address that doesn't exist."""
 
 import re
 from collections.abc import Collection
@@ -12,15 +12,15 @@ from kafkascope.schema.errors.error_codes import by_name
 from kafkascope.schema.names import RECORD_KINDS, clip, close_names, describe_kind, kind_of, suggest
 from kafkascope.schema.releases import releases
 
-# A longer word is no name of anything, and comparing it takes time.
+# No name is longer, and comparing long words takes time.
 _LONGEST = 100
 _MOST = 5
-# No address has more parts, and each is compared with every name.
+# No address has more parts, and each part is compared with every name.
 _MOST_PARTS = 4
 
 
 def near(path: str) -> list[dict[str, Any]]:
-    """Each with its text, its kind of page and that one's parameters."""
+    """Suggestions with their text, kind of page and parameters."""
     names = [unquote(part) for part in re.sub(r"\.(html|json)$", "", path).split("/") if part][:_MOST_PARTS]
     suggestions: list[dict[str, Any]] = []
     if names[:1] == ["field"]:
@@ -56,7 +56,7 @@ def _pages_like(name: str) -> list[str]:
 
 
 def not_called(noun: str, name: str, kinds: Collection[str]) -> str:
-    """Why there is no such page: the name is of another kind, and then where its page is, or of none."""
+    """Why the page doesn't exist: the name is of another kind, with the address of its page, or is unknown."""
     other = kind_of(name)
     if other and other[1] not in kinds and other[0] == name:
         newest = None if other[1] == "API" else message(name).all_versions()[-1]

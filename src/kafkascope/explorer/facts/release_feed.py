@@ -13,7 +13,7 @@ _MOST_NAMES = 6
 
 
 def release_feed() -> str:
-    """Addresses are relative to the feed. The catalog has no dates of releases: an entry is as old as the catalog."""
+    """Addresses are relative to the feed. The catalog has no release dates, so entries have the catalog's date."""
     at = datetime.fromtimestamp(os.path.getmtime(os.path.join(DATA_FOLDER, "releases.txt")), UTC)
     updated = at.isoformat(timespec="seconds")
     known = releases()

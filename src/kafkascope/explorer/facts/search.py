@@ -1,4 +1,4 @@
-"""Searches the entries, the best first. static/find.js does the same in the browser; a test compares them."""
+"""Searches the entries, best match first. static/find.js does the same in the browser; a test compares them."""
 
 import re
 
@@ -7,13 +7,13 @@ from kafkascope.explorer.facts.search_entries import ENTRY_KINDS, SearchEntry, e
 MOST_RESULTS = 24
 # Kinds whose names people mistype.
 _NAMED = ("api", "page", "error", "message", "record")
-# A longer word is no name, and comparing it takes time.
+# No name is longer, and comparing long words takes time.
 _LONGEST_TYPO = 60
 
 
 def search(query: str) -> list[SearchEntry]:
-    """`fetch v12` and `FetchRequest:12` are a version, `group describe` are words that must all be there; where nothing
-    has them, names that differ by a letter or two."""
+    """`fetch v12` and `FetchRequest:12` name a version. All words of `group describe` must match. If nothing matches,
+    names that differ by a letter or two do."""
     words = [word for word in re.split(r"[\s:]+", query.lower()) if re.search(r"[0-9a-z_]", word)]
     if not words:
         return []
@@ -24,7 +24,7 @@ def search(query: str) -> list[SearchEntry]:
 
 
 def _versions(words: list[str]) -> list[SearchEntry]:
-    """Pages of one version, where the last word is one."""
+    """Pages of one version, if the last word is a version."""
     name = _named_by(words)
     if name == words:
         return []
@@ -41,7 +41,7 @@ def _versions(words: list[str]) -> list[SearchEntry]:
 
 
 def _named_by(words: list[str]) -> list[str]:
-    """The words without a version behind them."""
+    """The words without the version at their end."""
     return words[:-1] if len(words) > 1 and re.fullmatch(r"v?[0-9]{1,3}", words[-1]) else words
 
 
@@ -56,7 +56,7 @@ def _ranked(words: list[str]) -> list[SearchEntry]:
 
 
 def _depth(entry: SearchEntry) -> int:
-    """Of fields those at the top of a message first, those of requests and responses before those of records."""
+    """Fields at the top of a message come first, and fields of requests and responses before those of records."""
     return 2 * entry.about.count(".") + entry.address.startswith("record/") if entry.kind == "field" else 0
 
 
@@ -77,7 +77,7 @@ def _rank(entry: SearchEntry, words: list[str]) -> int | None:
         return 2
     if first in text:
         return 3
-    # One word that is only in a message's name means the message, not each of its fields.
+    # One word that only a message's name contains means the message, not each of its fields.
     return None if entry.kind == "field" and len(words) == 1 else 4
 
 
@@ -108,7 +108,7 @@ def _near(word: str) -> list[SearchEntry]:
 
 
 def _distance(a: str, b: str, most: int) -> int:
-    """Letters to insert, drop, change or swap; anything above `most` where it's more."""
+    """Number of letters to insert, drop, change or swap; any number above `most` if it's more."""
     if abs(len(a) - len(b)) > most:
         return most + 1
     before: list[int] = []

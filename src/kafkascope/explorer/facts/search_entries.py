@@ -14,12 +14,12 @@ from kafkascope.schema.kip_titles import kip_title
 from kafkascope.schema.record_places import RECORD_GROUPS
 from kafkascope.schema.releases import releases
 
-# Kinds in the order of equally good results.
+# The order of kinds among equally good results.
 ENTRY_KINDS = ("api", "page", "error", "release", "kip", "message", "record", "manual", "name", "field")
 _PAGES = (
-    ("Decode", "bytes in, fields out", "decode.html", ("decoder", "hex", "base64", "hexdump", "pcap")),
+    ("Decode", "bytes to fields", "decode.html", ("decoder", "hex", "base64", "hexdump", "pcap")),
     ("Errors", "every error code", "errors.html", ("error codes",)),
-    ("Releases", "what each changed on the wire", "releases.html", ()),
+    ("Releases", "what each release changed on the wire", "releases.html", ()),
     ("Upgrades", "what breaks between two releases", "upgrades.html", ("compatibility",)),
     ("Records", "what Kafka writes into its own topics and files", "records.html", ()),
     ("Record batches", "every field, flag and byte", "batches.html", ("batches", "magic", "message set")),
@@ -32,7 +32,7 @@ _PAGES = (
 
 
 class SearchEntry(NamedTuple):
-    """`also` are other words that find it: numbers, earlier names. `versions` are those that have a page."""
+    """`also` are other words that find it: numbers, earlier names. `versions` are the versions with a page."""
 
     kind: str
     text: str
@@ -101,7 +101,7 @@ def manual_headings() -> dict[ManualPage, tuple[Heading, ...]]:
 
 
 def _names() -> Iterator[SearchEntry]:
-    """Fields of one name in several places; one that is alone is found there."""
+    """Names of fields in several places. A field in one place is found at that place."""
     for name, places in field_places().items():
         if len(places) > 1:
             yield SearchEntry("name", name, f"field in {len(places)} places", f"field/{name}.html")

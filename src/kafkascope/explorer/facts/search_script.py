@@ -31,7 +31,7 @@ def index_script() -> str:
         definition = message(name)
         versions = definition.all_versions()
         oldest, newest = versions[0], versions[-1]
-        # The oldest alone says all where none between is missing.
+        # The oldest version is enough if all versions up to the newest exist.
         others = oldest if versions == list(range(oldest, newest + 1)) else versions
         row = [name, definition.kind, newest, others, _packed_fields(definition, newest), *index()[name].aliases]
         packed[page_kind(definition.kind)].append(row)
@@ -41,7 +41,7 @@ def index_script() -> str:
 
 
 def _packed_fields(definition: Message, newest: int) -> str:
-    """`GroupId,Topics(TopicId,Partitions(PartitionIndex)),ReplicaId@14`: a version where it is not the newest."""
+    """`GroupId,Topics(TopicId,Partitions(PartitionIndex)),ReplicaId@14`, with a version unless it's the newest."""
     versions = {".".join(place.path): place.version for place in places_in(definition)}
     tree: dict[str, Any] = {}
     for path in versions:

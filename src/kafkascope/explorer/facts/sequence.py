@@ -4,7 +4,7 @@ from typing import Any
 
 from kafkascope.markup import Html, el
 
-# Between two actors, by how many there are: a page is 1,100 wide, and names of APIs stand over the arrows.
+# Distance of two actors, by the number of actors: a page is 1,100 wide, and names of APIs are above the arrows.
 _COLUMNS = {2: 300, 3: 280, 4: 250, 5: 225}
 _NARROWEST = 178
 _MARGIN = 90
@@ -14,7 +14,8 @@ _TIP = 7
 
 
 def sequence_svg(flow: dict[str, Any], here: str) -> Html:
-    """`flow` has `title`, `actors` and `steps` (`sender`, `receiver`, `api`, `remark`); steps of `here` stand out."""
+    """`flow` has `title`, `actors` and `steps` (`sender`, `receiver`, `api`, `remark`). Steps of `here` are
+    highlighted."""
     actors = flow["actors"]
     column = _COLUMNS.get(len(actors), _NARROWEST)
     at = {name: _MARGIN + column * number for number, name in enumerate(actors)}

@@ -1,4 +1,4 @@
-"""Lays out a message's parts on the wire: frame prefix, header and body, every cell with its position."""
+"""Lays out a message's parts on the wire: frame prefix, header and body, with the position of every cell."""
 
 from typing import Any
 
@@ -7,12 +7,12 @@ from kafkascope.schema.layouts.lanes import Lane, LaneCell, Position, end, lanes
 from kafkascope.schema.layouts.layout import Layout, camel_case, layout
 
 _FRAME = Position("frame", (), 0)
-# The frame's length counts what follows it, so header fields start behind it.
+# The frame's length comes first, so header fields start after it.
 _PREFIX_BYTES = 4
 
 
 def wire_facts(body_layout: Layout) -> list[dict[str, Any]]:
-    """Prefix, header and body of a request or response; a record is a body alone."""
+    """Prefix, header and body of a request or response; a record is only a body."""
     if not body_layout.message.api:
         return [_part("body", "Body", "", lanes(body_layout, _FRAME), "frame")]
     request = body_layout.message.kind == "request"
@@ -41,7 +41,7 @@ def _header_remark(body_layout: Layout, number: int) -> str:
 def _prefix() -> dict[str, Any]:
     cell = {
         "cell": "field", "path": "message_size", "name": "message_size", "key": "message_size", "at": "0",
-        "position": {"from": "frame", "path": "", "offset": 0}, "encoding": "int32, counts the bytes behind it",
+        "position": {"from": "frame", "path": "", "offset": 0}, "encoding": "int32, counts the bytes after it",
         "size": "4", "nullable": False, "tag": None,
     }  # fmt: skip
     return {"path": "", "struct": "", "repeats": "once", "items": [cell]}
@@ -69,7 +69,7 @@ def _cell(cell: LaneCell, prefix: str) -> dict[str, Any]:
         "cell": cell.kind,
         "path": ".".join(cell.path),
         "name": name,
-        # What the bytes of an example go by, without their indices.
+        # The path of the example's bytes, without indices.
         "key": f"{prefix}{key}{'#tags' if cell.kind == 'tags' else ''}",
         "at": str(at),
         "position": {"from": at.base, "path": ".".join(at.path), "offset": at.offset},

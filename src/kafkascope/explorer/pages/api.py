@@ -16,7 +16,7 @@ from kafkascope.schema.names import API_KINDS
 from kafkascope.schema.prose import paragraphs
 from kafkascope.schema.releases import newest_release
 
-# An API like Metadata stands in many conversations; the first ones tell enough.
+# An API like Metadata is part of many conversations; the first ones are enough.
 _MOST_FLOWS = 2
 
 

@@ -12,49 +12,54 @@ from kafkascope.explorer.facts.batch_examples import EXAMPLES, BatchExample
 from kafkascope.explorer.page import Kind, Page
 
 _WORDS = {
-    "baseOffset": "Offset of the first record; 0 from a producer, the broker sets it.",
+    "baseOffset": "Offset of the first record. A producer writes 0, the broker sets it.",
     "batchLength": "Bytes after this field.",
-    "partitionLeaderEpoch": "Epoch of the leader that took the batch; −1 from a producer. Outside the checksum.",
-    "magic": "The format: at the same place in all three.",
-    "attributes": "Flags, below.",
-    "lastOffsetDelta": "Offset of the last record minus the base offset. Compaction keeps it: a batch may have gaps.",
-    "baseTimestamp": "Milliseconds; of the first record, or the delete horizon where that flag is set.",
-    "maxTimestamp": "The latest timestamp; with log append time the one that all records have.",
-    "producerId": "Of an idempotent or transactional producer, else −1.",
+    "partitionLeaderEpoch": "Epoch of the leader that appended the batch. A producer writes −1. Outside the checksum.",
+    "magic": "The format, at the same place in all three.",
+    "attributes": "Flags, see below.",
+    "lastOffsetDelta": "Last offset minus base offset. Compaction keeps it, so a batch may have gaps.",
+    "baseTimestamp": "Milliseconds. The timestamp of the first record, or the delete horizon if that flag is set.",
+    "maxTimestamp": "The latest timestamp. With log append time, the timestamp of all records.",
+    "producerId": "Id of an idempotent or transactional producer, else −1.",
     "producerEpoch": "Fences an older producer of the same transactional id; −1 without a producer id.",
     "baseSequence": "Sequence of the first record for this producer and partition; −1 without a producer id.",
     "recordsCount": "How many records follow.",
-    "offset": "Of the message; of the last one inside, where it is compressed.",
+    "offset": "Offset of the message, or of the last message inside a compressed one.",
     "messageSize": "Bytes after this field.",
-    "timestamp": "Milliseconds, create time or log append time; −1 for none.",
+    "timestamp": "Milliseconds, create time or log append time; −1 means none.",
 }
 _CRC = (
     "CRC-32 over everything after it.",
     "CRC-32 over everything after it.",
-    "CRC-32C over everything from the attributes on, so that a broker can set offset and epoch without touching it.",
+    "CRC-32C over everything from the attributes on, so that a broker can set offset and epoch without recomputing it.",
 )
 _FLAGS = (
     (0b111, "0–2", "compression", "none, gzip, snappy, lz4, zstd", 0),
     (1 << 3, "3", "timestamp type", "0 create time, 1 log append time", 1),
     (1 << 4, "4", "transactional", "the batch is part of a transaction", 2),
-    (1 << 5, "5", "control", "the records are markers and never reach the application", 2),
-    (1 << 6, "6", "delete horizon", "the base timestamp says when tombstones may go", 2),
+    (1 << 5, "5", "control", "the records are markers that never reach the application", 2),
+    (1 << 6, "6", "delete horizon", "the base timestamp is the time from which tombstones may be removed", 2),
 )
 _COMPRESSION_WORDS = {
     "none": ("0.8.2", "0, 1, 2", ""),
     "gzip": ("0.8.2", "0, 1, 2", ""),
-    "snappy": ("0.8.2", "0, 1, 2", "Java writes xerial's framing, librdkafka raw blocks; both are read."),
-    "lz4": ("0.8.2", "0, 1, 2", "Of magic 0 the frame has a wrong header checksum, in every writer (KIP-57)."),
+    "snappy": ("0.8.2", "0, 1, 2", "Java writes xerial's framing, librdkafka raw blocks. Readers accept both."),
+    "lz4": ("0.8.2", "0, 1, 2", "In magic 0 every writer writes a wrong frame header checksum (KIP-57)."),
     "zstd": ("2.1", "2", "Produce v7 and Fetch v10 or newer (KIP-110)."),
 }
 _RECORD_FIELDS = (
-    ("length", "varint", "1–5", "Bytes of the record after it."),
-    ("attributes", "int8", "1", "Not used."),
-    ("timestampDelta", "varlong", "1–10", "To the base timestamp."),
-    ("offsetDelta", "varint", "1–5", "To the base offset."),
-    ("key", "varint length, bytes", "1+", "Length −1 is null, 0 is empty."),
+    ("length", "varint", "1–5", "Bytes of the record after this field."),
+    ("attributes", "int8", "1", "Unused."),
+    ("timestampDelta", "varlong", "1–10", "Relative to the base timestamp."),
+    ("offsetDelta", "varint", "1–5", "Relative to the base offset."),
+    ("key", "varint length, bytes", "1+", "Length −1 means null, 0 empty."),
     ("value", "varint length, bytes", "1+", "Null is a tombstone in a compacted topic."),
-    ("headers", "varint count", "1+", "Each a key (never null, UTF-8) and a value (may be null), with varint lengths."),
+    (
+        "headers",
+        "varint count",
+        "1+",
+        "Each header is a key (UTF-8, never null) and a value (may be null), with varint lengths.",
+    ),
 )
 
 
@@ -91,12 +96,12 @@ def _format(magic: int, fields: tuple[tuple[str, str, int], ...]) -> dict[str, A
         rows += [
             {"name": name, "type": "int32 length, bytes", "at": place, "size": "4+", "about": about}
             for name, place, about in (
-                ("key", str(at), "Length −1 is null."),
-                ("value", "after the key", "Length −1 is null. Of a compressed message: a compressed message set."),
+                ("key", str(at), "Length −1 means null."),
+                ("value", "after the key", "Length −1 means null. In a compressed message, a compressed message set."),
             )
         ]
     else:
-        about = "One after the other; one compressed block where the batch is compressed."
+        about = "One after another; a single compressed block if the batch is compressed."
         rows.append({"name": "records", "type": "records", "at": str(at), "size": "0+", "about": about})
     return {
         "magic": magic,
@@ -112,7 +117,7 @@ _IN_JSON = {"offset": "baseOffset", **{name: f"records[0].{name}" for name in ("
 
 
 def _json_path(path: str, batch: RecordBatch) -> str:
-    """What the JSON beside it calls a piece."""
+    """The path of a piece in the JSON beside it."""
     return _IN_JSON.get(path, path) if batch.magic < 2 and batch.compression == "none" else path
 
 

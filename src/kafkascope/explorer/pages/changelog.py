@@ -29,7 +29,7 @@ def make(name: str) -> Page:
 
 
 def named(name: str) -> Target:
-    """An API or message without a version: `ShareFetch:2` is no name of an address."""
+    """An API or message without a version: addresses have no `ShareFetch:2`."""
     return parse_target(name.replace(":", " "))
 
 
@@ -50,7 +50,7 @@ def _version(entry: VersionEntry, title: str) -> dict[str, Any]:
 
 
 def _later(entries: list[VersionEntry]) -> list[dict[str, Any]]:
-    """What a release changed under numbers that were there before it, each change once with its versions."""
+    """What a release changed under existing version numbers, each change once with its versions."""
     versions_by_change: dict[tuple[str, str, Any], list[int]] = {}
     for entry in entries:
         for name, release, change in entry.later:

@@ -1,6 +1,6 @@
-"""The decode page: the submitted bytes as exchanges, tree and annotated bytes, or why they cannot be read.
+"""The decode page: the submitted bytes as exchanges, JSON and annotated bytes, or why they can't be read.
 
-The static site has the page without the form: decoding runs in the local server or on the command line.
+The static site has the page without the form: decoding runs in a local server or on the command line.
 """
 
 from typing import Any
@@ -10,7 +10,7 @@ from kafkascope.explorer.page import Kind, Page
 from kafkascope.limits import MAX_DECODE_SECONDS, MAX_LINK_BYTES, MAX_SHOWN_PIECES, MAX_UPLOAD_BYTES
 from kafkascope.schema.releases import releases
 
-# Text that the form shows again: a byte takes up to five characters in a dump.
+# Longest text that the form repeats: a byte takes up to five characters in a dump.
 MAX_ECHO_CHARACTERS = 5 * MAX_LINK_BYTES
 _EXAMPLE = "0000001d000c000000000007000361707000056f726465720000000c00036d2d31"
 
@@ -29,7 +29,7 @@ def decode_page(
     answer: dict[str, Any] | None = None,
     problem: str | None = None,
 ) -> Page:
-    """`answer` is the worker's, `problem` says why there is none."""
+    """`answer` is the worker's result, `problem` the reason if there is none."""
     result = answer or {}
     decoded = result.get("decoded")
     title = "Decode"
@@ -67,7 +67,7 @@ def decode_page(
 
 
 def _command(name: str, release: str) -> str:
-    """The same on the command line, without what was typed: that may be anything."""
+    """The same on the command line, without the typed text, which may be anything."""
     is_plain = name and all(letter.isalnum() or letter in ":_-" for letter in name)
     option = f" --as {name}" if is_plain else ""
     at = f" --release {release}" if release and release.replace(".", "").isdigit() else ""

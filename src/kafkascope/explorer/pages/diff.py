@@ -88,7 +88,7 @@ def _side(field: LayoutField | None) -> dict[str, Any] | None:
 
 
 def every() -> Iterator[dict[str, str]]:
-    """Neighbouring versions: of an API both ways together, and of each message."""
+    """Neighbouring versions of each API, request and response together, and of each message."""
     versions = {name: message(name).all_versions() for name in index()}
     versions |= {api: versions[f"{api}Request"] for api in apis().values()}
     for name, numbers in versions.items():

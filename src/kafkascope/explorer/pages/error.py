@@ -1,4 +1,4 @@
-"""The page of an error: cause, remedy, the APIs and fields that return it, and how logs show it."""
+"""The page of an error: its cause and remedy, the APIs and fields that return it, and its form in logs."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -58,7 +58,7 @@ def _use(use: ErrorUse) -> dict[str, Any]:
 
 
 def _message_fields(use: ErrorUse) -> list[str]:
-    """Where the broker's own words stand beside the code, in the newest of these versions."""
+    """The fields with the broker's own message beside the code, in the newest of these versions."""
     version = use.versions[-1]
     definition = message(f"{use.api}Response")
     block = next(block for block in definition.blocks if version in block.versions)
@@ -89,7 +89,7 @@ def _java(error: ErrorCode) -> dict[str, Any] | None:
 
 
 def _log(error: ErrorCode, uses: tuple[ErrorUse, ...]) -> list[dict[str, str]]:
-    """What to look for, and where it stands."""
+    """The texts to look for, and the logs that have them."""
     exception = java_exceptions().get(error.exception or "")
     rows = []
     if exception:
@@ -102,7 +102,7 @@ def _log(error: ErrorCode, uses: tuple[ErrorUse, ...]) -> list[dict[str, str]]:
         ]
     names = {camel_case(field.rpartition(".")[2]) for use in uses for field in use.fields} or {"errorCode"}
     for name in sorted(names, key=lambda item: (item != "errorCode", item)):
-        rows.append({"text": f"{name}={error.code}", "where": "a Java client's log at DEBUG, in what it received"})
+        rows.append({"text": f"{name}={error.code}", "where": "a Java client's log at DEBUG, in received responses"})
         rows.append({"text": f'"{name}":{error.code}', "where": "a broker's request log"})
     return rows
 

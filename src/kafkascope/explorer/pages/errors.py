@@ -10,7 +10,7 @@ def make() -> Page:
     errors = [
         error_json(error) | {"apis": len({use.api for use in uses_of(error)})} for error in error_codes().values()
     ]
-    return Page("Error codes", {"errors": errors}, "Every error code of Kafka, with cause and remedy.")
+    return Page("Error codes", {"errors": errors}, "Every Kafka error code, with cause and remedy.")
 
 
 KIND = Kind("errors", "errors.html", "errors.html", make, lambda: ({},))

@@ -1,4 +1,4 @@
-"""The page of a field name: all places that have such a field."""
+"""The page of a field name: all places with such a field."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ def make(name: str) -> Page:
             if kinds & set(of)
         ],
     }
-    return Page(name, facts, f"Every message of Kafka that has a field {name}, with type, versions and meaning.")
+    return Page(name, facts, f"Every Kafka message with a field {name}: its type, versions and meaning.")
 
 
 def _place(place: FieldPlace) -> dict[str, Any]:

@@ -12,12 +12,12 @@ from kafkascope.schema.layouts.layout import layout
 from kafkascope.schema.releases import newest_release, releases
 from kafkascope.schema.versions import format_versions
 
-# Short enough for the page, long enough to have a string, a number and a length.
+# Short enough for the page, long enough for a string, a number and a length.
 _EXAMPLE = ("HeartbeatRequest", 0)
 
 
 def make(verdict: dict[str, Any] | None = None) -> Page:
-    """`verdict` is that of a lake, where the server has one."""
+    """`verdict` is the lake's, if the server has one."""
     keys = {name: key for key, name in apis().items()}
     listed = [
         {"family": family, "apis": [_api(name, keys[name]) for name in names]} for family, names in families().items()

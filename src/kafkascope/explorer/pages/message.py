@@ -1,4 +1,4 @@
-"""The page of one message at one version; `2@4.3` is version 2 as Kafka 4.3 lays it out."""
+"""The page of one version of a message; `2@4.3` is version 2 in the layout of Kafka 4.3."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -29,8 +29,8 @@ def make(name: str, version: str) -> Page:
 
 
 def message_page(message_layout: Layout) -> Page:
-    """Of any message, records too."""
-    in_release = f" as Kafka {message_layout.release} has it" if message_layout.release else ""
+    """Facts of any message, including records."""
+    in_release = f" in the layout of Kafka {message_layout.release}" if message_layout.release else ""
     prose = paragraphs(message_layout.message)
     about = prose[0].partition(". ")[0].rstrip(".") + "." if prose else ""
     return Page(
@@ -39,17 +39,17 @@ def message_page(message_layout: Layout) -> Page:
 
 
 def find_layout(name: str, version: str, kinds: tuple[str, ...]) -> Layout:
-    """`NotFoundError` or `UsageError` where there is no such message, version or release."""
+    """`NotFoundError` or `UsageError` for an unknown message, version or release."""
     if name not in index() or index()[name].kind not in kinds:
         raise NotFoundError(not_called("record" if "data" in kinds else "message", name, kinds))
     number, _, release = version.partition("@")
     parsed = parse_number(number)
     if parsed is None or parsed < 0:
-        raise UsageError(f"'{clip(version)}' is no version; {describe_versions(message(name))}")
+        raise UsageError(f"'{clip(version)}' isn't a version; {describe_versions(message(name))}")
     parsed_release = check_release(release) if release else None
     written = f"{parsed}@{parsed_release}" if parsed_release else str(parsed)
     if written != version:
-        raise UsageError(f"'{clip(version)}' is written {written}")  # a page has one address
+        raise UsageError(f"'{clip(version)}' must be written {written}")  # a page has only one address
     return layout(name, parsed, parsed_release)
 
 
@@ -86,7 +86,7 @@ def message_facts(message_layout: Layout) -> dict[str, Any]:
 
 
 def _other_layouts(definition: Message, version: int) -> list[dict[str, str]]:
-    """Releases that lay the version out otherwise; `release` is the last of them that has it."""
+    """Releases with another layout of the version; `release` is the last one with it."""
     return [
         {"releases": str(block.releases), "release": block.releases.last or block.releases.first}
         for block in definition.blocks
@@ -95,7 +95,7 @@ def _other_layouts(definition: Message, version: int) -> list[dict[str, str]]:
 
 
 def _errors_by_field(definition: Message, version: int) -> list[dict[str, Any]]:
-    """`field` is the place in the response that carries the error, None where no source tells."""
+    """`field` is the place in the response that carries the error, None if no source names it."""
     if not definition.api:
         return []
     errors = errors_of(definition, version)
@@ -118,7 +118,7 @@ def every() -> Iterator[dict[str, str]]:
 
 
 def every_of(kinds: tuple[str, ...]) -> Iterator[dict[str, str]]:
-    """All versions of all messages of these kinds, and the layouts that some releases have of their own."""
+    """All versions of all messages of these kinds, and the layouts of single releases."""
     for name, entry in index().items():
         if entry.kind in kinds:
             definition = message(name)

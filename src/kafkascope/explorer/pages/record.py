@@ -1,4 +1,4 @@
-"""The page of one version of a record: of a coordinator, of the metadata log, or of a control batch."""
+"""The page of one version of a record of a coordinator, of the metadata log or of a control batch."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -50,7 +50,7 @@ def _prefix_bytes(item: Prefix) -> bytes:
 
 
 def _partner(name: str) -> dict[str, Any] | None:
-    """The value of a key, and the other way round."""
+    """The value of a key, and the key of a value."""
     for half, other in (("Key", "Value"), ("Value", "Key")):
         partner = name.removesuffix(half) + other
         if name.endswith(half) and partner in index():
@@ -59,7 +59,7 @@ def _partner(name: str) -> dict[str, Any] | None:
 
 
 def present_version(name: str) -> int:
-    """The newest that the newest release with the message has: keys once had their type for a version."""
+    """The newest version in the newest release with the message: keys once had their type as a version."""
     definition = message(name)
     return max(versions_in(definition, next(r.name for r in reversed(releases()) if versions_in(definition, r.name))))
 

@@ -1,4 +1,4 @@
-"""Lists every record format of Kafka by the topic or file that holds it."""
+"""Lists every record format of Kafka by the topic or file that stores it."""
 
 from typing import Any
 
@@ -25,7 +25,9 @@ def make() -> Page:
             for group, held in names.items()
         ]
     }
-    return Page("Records", facts, "Every record that Kafka writes into its own topics, and the data inside messages.")
+    return Page(
+        "Records", facts, "Every record that Kafka writes to its own topics and files, and the data inside messages."
+    )
 
 
 def _order(name: str) -> tuple[int, str]:

@@ -40,7 +40,7 @@ def make(release: str) -> Page:
 
 
 def known_release(text: str) -> str:
-    """A patch release is its release; what the catalog lacks is not found."""
+    """A patch release means its release. A release that the catalog lacks isn't found."""
     try:
         return check_release(text)
     except UsageError:
@@ -51,7 +51,7 @@ def known_release(text: str) -> str:
 
 
 def _apis(name: str, previous: str | None) -> list[dict[str, Any]]:
-    """Those that came or went, or whose versions did; with the fields of what is new."""
+    """APIs that were added or removed, or that gained or lost versions, with the fields of new versions."""
     rows = []
     for key, api in apis().items():
         request = message(f"{api}Request")
@@ -88,7 +88,7 @@ def _first_sentence(definition: Message) -> str:
 
 
 def _came(api: str, version: int, unstable: bool, compared: bool) -> dict[str, Any]:
-    """`compared`: the first versions of a new API are not told against each other."""
+    """`compared` is false for a new API, whose first versions aren't compared."""
     request = message(f"{api}Request")
     older = version - 1 if compared and version - 1 in request.all_versions() else None
     names = (f"{api}Request", f"{api}Response")
@@ -106,7 +106,7 @@ def _came(api: str, version: int, unstable: bool, compared: bool) -> dict[str, A
 
 
 def _records(name: str, previous: str | None) -> dict[str, Any]:
-    """What is no API, layouts that changed under a number that was there, names, and error codes."""
+    """Messages that aren't APIs, layouts that changed under an existing number, names, and error codes."""
     if previous is None:
         return {"records": [], "layouts": [], "renamed": [], "errors": []}
     difference = between(previous, name)

@@ -1,4 +1,4 @@
-"""Two lists of every release: what each changed on the wire, and the upgrades from each to a newer one."""
+"""Two pages with every release: what each changed on the wire, and the upgrades from each to a newer one."""
 
 from itertools import pairwise
 from typing import Any
@@ -20,7 +20,7 @@ def make_releases() -> Page:
         "errors": 0,
     }
     facts = {"newest": newest_release(), "releases": [*reversed(rows), first]}
-    return Page("Releases", facts, "Every release of Kafka, and what it changed on the wire.")
+    return Page("Releases", facts, "Every Kafka release, and what it changed on the wire.")
 
 
 def _release(old: str, new: str) -> dict[str, Any]:
@@ -48,7 +48,7 @@ def make_upgrades() -> Page:
         "releases": names[::-1],
         "upgrades": [{"old": old, "new": new} for old, new in reversed(list(pairwise(names)))],
     }
-    return Page("Upgrades", facts, "What breaks for a client between any two releases of Kafka.")
+    return Page("Upgrades", facts, "What breaks for a client between any two Kafka releases.")
 
 
 RELEASES = Kind("releases", "releases.html", "releases.html", make_releases, lambda: ({},))

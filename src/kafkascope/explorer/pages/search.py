@@ -3,7 +3,7 @@
 from kafkascope.explorer.facts.search import search
 from kafkascope.explorer.page import Kind, Page
 
-# No name in Kafka is longer, by far.
+# Names in Kafka are much shorter.
 _LONGEST = 100
 
 

@@ -33,14 +33,14 @@ def make(a: str, b: str) -> Page:
         "steps": [_step(step) for step in steps],
         "errors": [{"name": error.name, "code": error.code, "since": error.release} for error in errors],
     }
-    return Page(f"From Kafka {old} to {new}", facts, f"What breaks for a client that goes from Kafka {old} to {new}.")
+    return Page(f"From Kafka {old} to {new}", facts, f"What breaks for a client between Kafka {old} and {new}.")
 
 
 def _remark(release: Release) -> str:
-    """Only layouts of requests and responses count here: what is not known of records does not matter."""
+    """Only layouts of requests and responses matter here, not what is unknown about records."""
     if release.coverage != "versions":
         return ""
-    return f"Of {release.name} only version ranges are known; fields are those that later releases give its versions."
+    return f"For {release.name} only version ranges are known; the fields are those of its versions in later releases."
 
 
 def _step(step: ApiUpgrade) -> dict[str, Any]:
@@ -63,7 +63,7 @@ def _step(step: ApiUpgrade) -> dict[str, Any]:
 
 
 def every() -> Iterator[dict[str, str]]:
-    """Neighbours, and every release to the newest."""
+    """Neighbouring releases, and each release with the newest."""
     names = [release.name for release in releases()]
     pairs = dict.fromkeys((*pairwise(names), *((name, names[-1]) for name in names[:-1])))
     for a, b in pairs:

@@ -36,7 +36,7 @@ def create(
     decoder: Decoder = DECODER,
     gates: Mapping[str, Gate] | None = None,
 ) -> Starlette:
-    """`lake` is a folder or URI whose pages are added; `host` is what the server listens on."""
+    """`lake` is the folder or URI of a lake whose pages are added; `host` is what the server listens on."""
     gates = gates or server_gates()
     renderer = Renderer(server_kinds(lake))
     routes: list[BaseRoute] = [Route("/", lambda _: RedirectResponse("index.html"))]
@@ -75,7 +75,7 @@ def _page(renderer: Renderer, kind: Kind, as_json: bool, kept: dict[str, Respons
         response = kept.get(key)
         if response is None:
             response = await run_in_threadpool(make, parameters)
-            # The oldest goes; a page is made again in milliseconds.
+            # The oldest page is dropped; remaking it takes milliseconds.
             while len(kept) >= MAX_KEPT_PAGES:
                 kept.pop(next(iter(kept)), None)
             kept[key] = response
@@ -109,7 +109,7 @@ def _answer(content: str | bytes, media_type: str) -> Response:
 
 
 def _unless_known(request: Request, response: Response) -> Response:
-    """304 where the browser has this very page already."""
+    """304 if the browser already has this page."""
     tag = response.headers["etag"]
     return Response(status_code=304, headers={"ETag": tag}) if request.headers.get("if-none-match") == tag else response
 
@@ -135,11 +135,11 @@ def _nowhere(renderer: Renderer) -> Callable[[Request, Exception], Response]:
 
 
 def _problem(renderer: Renderer, path: str, text: str, status: int) -> Response:
-    """An error as a page, or as JSON where JSON was asked for."""
+    """An error as a page, or as JSON if the request asks for JSON."""
     title = "Not found" if status == 404 else "That did not work"
     page = Page(title, {"error": text, "near": near(path) if status == 404 else []})
     if path.endswith(".json"):
         return Response(json_text(page), status, media_type=_JSON)
-    # Quoted: a name with a colon in it would be taken for a scheme by the links of the page.
+    # Quoted, since in links of the page a name with a colon would look like a scheme.
     here = quote(path.removeprefix("/"), safe="/@")
     return Response(renderer.render("missing.html", here, page), status, media_type=_HTML)

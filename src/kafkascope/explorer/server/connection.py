@@ -1,7 +1,7 @@
-"""Closes connections that send no request, send half of one, or do not take the response.
+"""Closes connections that send no request, send half of one, or don't read the response.
 
-uvicorn by itself closes a connection that is silent after a response, and nothing else: neither one that never sends a
-request, nor one that sends a byte now and then."""
+uvicorn by itself only closes a connection that is silent after a response, but not one that never sends a request or
+sends a byte now and then."""
 
 import asyncio
 from typing import Any
@@ -19,7 +19,7 @@ _REFUSAL = (
 
 
 class ServerConnection(H11Protocol):
-    """`idle` has the connections without a request, the one that has been so longest first; all share it."""
+    """`idle` has the connections without a request, the longest idle first. All connections share it."""
 
     most = MAX_OPEN_CONNECTIONS
     head_seconds: float = MAX_REQUEST_HEAD_SECONDS
@@ -30,7 +30,7 @@ class ServerConnection(H11Protocol):
         super().__init__(*arguments, **named)
         self._timer: asyncio.TimerHandle | None = None
         self._slow_reader: asyncio.TimerHandle | None = None
-        # Whether it ever had a request.
+        # Whether it has ever had a request.
         self._asked = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -40,7 +40,7 @@ class ServerConnection(H11Protocol):
             return
         oldest = next(iter(self.idle))
         if not oldest._asked:
-            # Its first request may be on its way; all others have one, or came later.
+            # Its first request may be on the way; all others have one, or came later.
             oldest.transport.write(_REFUSAL)
         oldest._give_up()
 
@@ -53,7 +53,7 @@ class ServerConnection(H11Protocol):
         try:
             super().data_received(data)
         except h11.LocalProtocolError:
-            # Something that is no HTTP, in the middle of a response: uvicorn would begin another one.
+            # Bytes that aren't HTTP, during a response: uvicorn would begin another response.
             self.transport.abort()
 
     def handle_events(self) -> None:
@@ -64,7 +64,7 @@ class ServerConnection(H11Protocol):
             self._stop_waiting()
 
     def on_response_complete(self) -> None:
-        # Before what follows: the next request may be there already.
+        # Must come first: the next request may already have arrived.
         self._wait_for_head()
         super().on_response_complete()
 
@@ -78,8 +78,8 @@ class ServerConnection(H11Protocol):
         super().resume_writing()
 
     def _wait_for_head(self) -> None:
-        """From now on; what comes byte by byte doesn't make it longer. The body of a request that was refused is read
-        and dropped meanwhile, since a client that is still sending would otherwise lose the response to a reset."""
+        """Starts now; single bytes don't extend it. The body of a refused request is read and dropped meanwhile, since
+        a reset would make a client that is still sending lose the response."""
         self._stop_waiting()
         self.idle[self] = None
         self._timer = self.loop.call_later(self.head_seconds, self._give_up)
@@ -98,11 +98,11 @@ class ServerConnection(H11Protocol):
     def _give_up(self) -> None:
         self._stop_waiting()
         self.transport.close()
-        # Closing waits until the rest of the last response is sent.
+        # Closes once the rest of the last response is sent.
         self._timer = self.loop.call_later(self.response_seconds, self.transport.abort)
 
 
 def connections(open_files: int | None = None) -> type[ServerConnection]:
-    """Those of one server. `open_files` is how many the system allows: half of them stay for everything else."""
+    """Connections of one server. `open_files` is the system's limit; half of it is left for everything else."""
     most = MAX_OPEN_CONNECTIONS if open_files is None else max(1, min(MAX_OPEN_CONNECTIONS, open_files // 2))
     return type("ServerConnection", (ServerConnection,), {"idle": {}, "most": most})

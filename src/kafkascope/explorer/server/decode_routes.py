@@ -1,4 +1,4 @@
-"""Serves the decode page: takes a link with a few bytes or a form with many, returns the page or its JSON."""
+"""Serves the decode page and its JSON, for a link with a few bytes or a form with many."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ from kafkascope.limits import MAX_LINK_BYTES, MAX_UPLOAD_BYTES
 
 # A character takes up to four bytes.
 _MAX_ECHO_BYTES = 4 * MAX_ECHO_CHARACTERS
-# No name of a message or release is as long.
+# Names of messages and releases are shorter.
 _MAX_WORD_BYTES = 200
 
 
@@ -43,19 +43,19 @@ def decode_routes(renderer: Renderer, decoder: Decoder) -> list[BaseRoute]:
         if not values["hex"]:
             return answer(request, decode_page(name=values["as"], release=values["release"]), 200)
         if len(values["hex"]) > 2 * MAX_LINK_BYTES:
-            reason = f"a link holds {MAX_LINK_BYTES} bytes at the most; paste them into the form"
+            reason = f"a link holds at most {MAX_LINK_BYTES} bytes; paste them into the form"
             return answer(request, decode_page(problem=reason), 414)
         fields = {"data": FormPart(values["hex"].encode()), "form": FormPart(b"auto")}
         fields |= {name: FormPart(values[name].encode()) for name in ("as", "release")}
         return await decoded(request, fields)
 
     async def sent(request: Request) -> Response:
-        """POST: a form, or the bytes themselves with the rest after the `?`.
+        """POST: a form, or raw bytes with the options in the query.
 
-        No refusal closes the connection: a client that is still sending would get a reset and never see it. The server
-        reads on and drops what comes, for as long as it waits for the head of a next request."""
+        No refusal closes the connection: a client that is still sending would get a reset and never see the refusal.
+        The server reads and drops the rest, for as long as it waits for the head of a next request."""
         if _is_foreign(request):
-            return answer(request, decode_page(problem="a form of another site is not decoded"), 403)
+            return answer(request, decode_page(problem="forms of other sites aren't decoded"), 403)
         try:
             with decoder.uploads.held(announced_bytes(request)):
                 body = await read_body(request, decoder.upload_seconds)
@@ -64,7 +64,7 @@ def decode_routes(renderer: Renderer, decoder: Decoder) -> list[BaseRoute]:
                 del body
                 return await decoded(request, fields)
         except ClientDisconnect:
-            # Nobody receives it.
+            # The client is gone.
             return Response(status_code=400)
         except KafkascopeError as error:
             return refused(request, error)
@@ -81,7 +81,7 @@ def decode_routes(renderer: Renderer, decoder: Decoder) -> list[BaseRoute]:
             )
         except KafkascopeError as error:
             return refused(request, error, **options, text=shown)
-        # A page of two thousand pieces takes a while.
+        # Rendering two thousand pieces takes a while.
         return await run_in_threadpool(answer, request, decode_page(**options, text=shown, answer=facts), 200)
 
     return [
@@ -97,8 +97,8 @@ def _status_of(error: KafkascopeError) -> int:
 
 
 def _is_foreign(request: Request) -> bool:
-    """Whether a page of another site sent it. Older browsers tell by `Origin` alone, and what is no browser by neither;
-    `null` is an origin that hides itself."""
+    """Whether a page of another site sent it. Older browsers send only `Origin`, other programs no such header; `null`
+    is a hidden origin."""
     site, origin = (request.headers.get(name, "").lower() for name in ("sec-fetch-site", "origin"))
     if site in ("cross-site", "same-site"):
         return True
@@ -117,7 +117,7 @@ def _fields_of(request: Request, body: bytearray) -> dict[str, FormPart]:
 
 
 def _input_of(fields: dict[str, FormPart]) -> tuple[FormPart, dict[str, str], str]:
-    """What to decode, what the form says of it, and the text that the form shows again. A file counts before text."""
+    """The bytes to decode, the options, and the text that the form repeats. A file takes precedence over text."""
 
     def word(name: str) -> str:
         field = fields.get(name, FormPart(b""))
@@ -129,6 +129,6 @@ def _input_of(fields: dict[str, FormPart]) -> tuple[FormPart, dict[str, str], st
     form = word("form") if word("form") in FORMS else "auto"
     options = {"name": word("as"), "release": word("release"), "form": form}
     options["file"] = (part.file or "") if has_file else ""
-    # More than this is not shown anyway; as text it takes up to four times the memory.
+    # More isn't shown anyway, and text takes up to four times the memory.
     shown = "" if has_file else part.content[: _MAX_ECHO_BYTES + 1].decode(errors="replace")
     return part, options, shown

@@ -1,6 +1,6 @@
 """Parses the body of a form, url-encoded or multipart. Anything else is an `InputError`.
 
-Of the body, which is whole already, each field is copied once and nothing else is.
+Each field is copied once from the complete body, and nothing else is copied.
 """
 
 import re
@@ -24,26 +24,26 @@ _FILE = re.compile(rb'\bfilename="([^"]*)"')
 
 @dataclass(frozen=True, slots=True)
 class FormPart:
-    """`file` is the name that an upload has, None for a field that is no file."""
+    """`file` is the name of an upload, None for a field that isn't a file."""
 
     content: bytes
     file: str | None = None
 
 
 def parse_form(content_type: str, body: bytes | bytearray) -> dict[str, FormPart]:
-    """The first part of each name."""
+    """The first field of each name."""
     kind = content_type.partition(";")[0].strip().lower()
     if kind == "application/x-www-form-urlencoded":
         return _urlencoded(body)
     if kind == "multipart/form-data":
         return _multipart(content_type, body)
-    raise InputError(f"a form is url-encoded or multipart, this is {kind[:60] or 'neither'}")
+    raise InputError(f"a form must be url-encoded or multipart; this is {kind[:60] or 'neither'}")
 
 
 def _urlencoded(body: bytes | bytearray) -> dict[str, FormPart]:
     if len(body) > MAX_URLENCODED_BYTES:
         raise TooLarge(
-            f"a url-encoded form takes {MAX_URLENCODED_BYTES} bytes, this one has {len(body)}: send it as multipart"
+            f"a url-encoded form may have {MAX_URLENCODED_BYTES} bytes; this one has {len(body)}: send it as multipart"
         )
     fields = bytes(body).split(b"&", MAX_FIELDS)
     if len(fields) > MAX_FIELDS:
@@ -54,21 +54,21 @@ def _urlencoded(body: bytes | bytearray) -> dict[str, FormPart]:
         try:
             parts.setdefault(_unescaped(name), FormPart(_unescaped(value).encode()))
         except UnicodeDecodeError:
-            raise InputError("the form cannot be read: it is no UTF-8") from None
+            raise InputError("the form cannot be read: it isn't UTF-8") from None
     return parts
 
 
 def _unescaped(text: bytes) -> str:
-    """In portions: Python's own function makes an object of every escape, which takes 77 times their size, and holds up
-    all other pages meanwhile."""
+    """In chunks: Python's own function makes an object per escape, which takes 77 times its size and blocks all other
+    pages meanwhile."""
     text.decode()
     text = text.replace(b"+", b" ")
     unescaped, at = bytearray(), 0
     while at < len(text):
         end = at + _PORTION_BYTES
-        # No escape is cut.
+        # Never cuts an escape.
         end -= next((back for back in (1, 2) if text[end - back : end - back + 1] == b"%" and end < len(text)), 0)
-        # A % that begins no escape means itself. The rest is quoted-printable with another sign.
+        # A % that doesn't begin an escape is literal. The rest is quoted-printable with another sign.
         portion = _NO_ESCAPE.sub(b"%25", text[at:end])
         unescaped += a2b_qp(portion.replace(b"=", b"=3D").replace(b"%", b"="))
         at = end
@@ -80,7 +80,7 @@ def _multipart(content_type: str, body: bytes | bytearray) -> dict[str, FormPart
     if match is None:
         raise InputError("the form cannot be read: it names no boundary")
     mark = b"\r\n--" + (match[1] or match[2]).encode()
-    # The first mark may have no line end before it.
+    # The first boundary may have no line end before it.
     at = len(mark) - 2 if body.startswith(mark[2:]) else _after(body, mark, 0)
     parts: dict[str, FormPart] = {}
     view = memoryview(body)
@@ -101,7 +101,7 @@ def _multipart(content_type: str, body: bytes | bytearray) -> dict[str, FormPart
 
 
 def _after(body: bytes | bytearray, mark: bytes, at: int) -> int:
-    """The end of the next mark."""
+    """The end of the next boundary."""
     start = body.find(mark, at)
     if start < 0:
         raise InputError("the form cannot be read: it is cut off")

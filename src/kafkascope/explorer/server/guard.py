@@ -1,7 +1,7 @@
 """ASGI middleware that refuses requests for other hosts and sets the security headers of every response.
 
-A page of another site can make its own name point to this machine (DNS rebinding) and would then read the explorer as
-its own. Its requests carry its name in `Host`; so only the names that this server goes by are answered.
+Another site can make its name point to this machine (DNS rebinding) and its pages could then read the explorer. Their
+requests have that name in `Host`, so only requests for this server's own names are served.
 """
 
 import re
@@ -20,7 +20,7 @@ HEADERS = {
     "Content-Security-Policy": _POLICY,
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
-    # With `no-referrer` a browser would hide the origin of our own form as well.
+    # With `no-referrer` a browser would hide the origin of our own form too.
     "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -53,19 +53,21 @@ class Guard:
             await send(message)
 
         if not self.knows(Headers(scope=scope).get("host", "")):
-            refusal = PlainTextResponse("this server goes by another name: use the address that it printed\n", 421)
+            refusal = PlainTextResponse(
+                "this server has another name: use the address that it printed at its start\n", 421
+            )
             await refusal(scope, receive, with_headers)
             return
         await self.app(scope, receive, with_headers)
 
     def knows(self, header: str) -> bool:
         name = _host_name(header)
-        # A rebinding page goes by a name. Behind a wildcard any address of the machine is right.
+        # A rebinding site has a name. With a wildcard, any address of the machine is right.
         return name in self.names or (self.any_address and _is_address(name))
 
 
 def _host_name(header: str) -> str:
-    """`[::1]:8080` is `::1`, `localhost:8080` is `localhost`; what is no name and port is nobody's."""
+    """`[::1]:8080` is `::1`, `localhost:8080` is `localhost`. Anything but a name and a port matches no host."""
     match = _HOST.fullmatch(header)
     return (match[1] or match[2]).lower() if match else ""
 

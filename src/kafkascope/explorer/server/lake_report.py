@@ -1,4 +1,4 @@
-"""Serves the report of a lake as a page of the explorer, with a policy for its own style and script."""
+"""Serves the report of a lake as a page of the explorer, with a policy that allows only its own style and script."""
 
 import re
 from datetime import UTC, datetime

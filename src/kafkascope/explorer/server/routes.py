@@ -17,10 +17,10 @@ _LONGEST_RELEASE = 20
 
 
 def server_kinds(lake: str | None) -> tuple[Kind, ...]:
-    """All kinds of pages of a server, with those of a lake where one is given."""
+    """All kinds of pages of a server, including those of a lake if there is one."""
     if not lake:
         return KINDS
-    # Through it comes pyarrow, which takes its time.
+    # It imports pyarrow, which takes time.
     from kafkascope.explorer.lake_kinds import home_kind, lake_kinds
 
     kinds = {kind.name: kind for kind in (*KINDS, home_kind(lake), *lake_kinds(lake))}
@@ -28,7 +28,7 @@ def server_kinds(lake: str | None) -> tuple[Kind, ...]:
 
 
 def server_routes(renderer: Renderer, lake: str | None, gate: Gate, decoder: Decoder) -> list[BaseRoute]:
-    """Routes that are no plain page: they come before those of the kinds. `gate` bounds those of a lake."""
+    """Routes that aren't plain pages; they precede those of the kinds. `gate` limits those of a lake."""
     routes: list[BaseRoute] = [*decode_routes(renderer, decoder), Route("/upgrade.html", _chosen_upgrade)]
     if lake:
         from kafkascope.explorer.server.lake_report import report_route
@@ -38,6 +38,6 @@ def server_routes(renderer: Renderer, lake: str | None, gate: Gate, decoder: Dec
 
 
 async def _chosen_upgrade(request: Request) -> Response:
-    """The form of two releases leads to their page, which says so where one of them is unknown."""
+    """Redirects the form with two releases to their page, which reports an unknown release."""
     old, new = (quote(request.query_params.get(name, "")[:_LONGEST_RELEASE], safe="") for name in "ab")
     return RedirectResponse(f"upgrade/{old}-{new}.html", 303)

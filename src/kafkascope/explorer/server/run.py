@@ -1,4 +1,4 @@
-"""Runs the web server on a socket that already listens, until a signal ends it."""
+"""Runs the web server on a listening socket until a signal stops it."""
 
 import logging
 import os
@@ -14,17 +14,17 @@ from starlette.applications import Starlette
 from kafkascope.explorer.decode.decoder import DECODER
 from kafkascope.explorer.server.connection import ServerConnection, connections
 
-# How long requests that are under way when it ends may still take. And all of its end: a page of a lake is made by a
-# thread, which only reads, and which nothing can end.
+# How long pending requests may still take when it stops, and how long stopping may take in all: a page of a lake is
+# made by a thread, which only reads and can't be stopped.
 _SECONDS_TO_FINISH = 1
 _SECONDS_TO_LEAVE = 0.7
 _INTERRUPTED = 130
-# Connections that the system keeps until they are accepted. Of more, a client tries again after a second.
+# Connections that the system queues until they are accepted. Beyond that, a client retries after a second.
 _QUEUED_CONNECTIONS = 512
 
 
 class Server(uvicorn.Server):
-    """`on_end` is called first when it ends: nobody who ends it should wait for what is being decoded."""
+    """`on_end` is called first on stopping, so that stopping doesn't wait for decoding."""
 
     def __init__(
         self, app: Starlette, http: type[ServerConnection], on_end: tuple[Callable[[], None], ...] = ()
@@ -33,13 +33,13 @@ class Server(uvicorn.Server):
             app,
             http=http,
             ws="none",
-            # asyncio accepts so many before it looks at one of them: files must be left for them, above the cap.
+            # asyncio accepts this many before it handles one: they need open files above the cap.
             backlog=max(1, http.most // 4),
             lifespan="off",
             log_level="error",
             access_log=False,
             server_header=False,
-            # There is no proxy in front of it that could say who someone is.
+            # No trusted proxy is in front of it.
             proxy_headers=False,
             timeout_graceful_shutdown=_SECONDS_TO_FINISH,
         )
@@ -55,12 +55,12 @@ class Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        # asyncio takes the number of those to accept at once for the length of the queue as well.
+        # asyncio uses the number of connections to accept at once as the length of the queue too.
         for listening in sockets or []:
             listening.listen(_QUEUED_CONNECTIONS)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        # uvicorn logs a traceback for every request that it cuts off.
+        # uvicorn logs a traceback for every request it cuts off.
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
         for end in self._on_end:
             end()

@@ -1,7 +1,7 @@
-"""Reads the body of a request, within the limits of the decode page on size and time.
+"""Reads the body of a request, within the decode page's limits on size and time.
 
-An upload that is too large is refused by its announced length before a byte of it is read, and by counting where none
-is announced."""
+An upload that is too large is refused by its announced length before a byte is read, or by counting if the length isn't
+announced."""
 
 import asyncio
 
@@ -10,10 +10,10 @@ from starlette.requests import Request
 from kafkascope.errors import InputError
 from kafkascope.limits import MAX_UPLOAD_BYTES
 
-# Beside the file a form has a few short fields and their borders.
+# Besides the file, a form has a few short fields and their boundaries.
 _FORM_BYTES = 65_536
 _MAX_BODY_BYTES = MAX_UPLOAD_BYTES + _FORM_BYTES
-# What a request counts at the least: its connection, task and page.
+# The least that a request counts: its connection, task and page.
 _LEAST_BYTES = 65_536
 
 
@@ -26,7 +26,7 @@ class TooSlow(InputError):
 
 
 def announced_bytes(request: Request) -> int:
-    """What it may take in memory. Of a length that is not announced, all that there may be."""
+    """The memory it may take: the announced length, or else the limit."""
     length = request.headers.get("content-length", "")
     if not (length.isascii() and length.isdigit()):
         return _MAX_BODY_BYTES

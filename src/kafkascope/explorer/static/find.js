@@ -53,10 +53,10 @@
     if (entry.names.some((name) => name.startsWith(first))) return 1;
     if (entry.humps.startsWith(first)) return 2;
     if (entry.names[0].includes(first)) return 3;
-    // One word that is only in a message's name means the message, not each of its fields.
+    // One word that only a message's name contains means the message, not each of its fields.
     return entry.kind === field && words.length === 1 ? -1 : 4;
   };
-  // Of fields those at the top of a message first, those of requests and responses before those of records.
+  // Fields at the top of a message come first, and fields of requests and responses before those of records.
   const depth = (entry) => (entry.kind === field ? 2 * (entry.about.split(".").length - 1) + (entry.href.startsWith("record/") ? 1 : 0) : 0);
   const sorted = (rows) => rows.sort((a, b) => a[0] - b[0] || a[1] - b[1] || a[2] - b[2] || a[3] - b[3]).map(([, , , , entry]) => entry);
   const ranked = (words) => {
@@ -71,7 +71,7 @@
     return ranked(name).filter((entry) => entry.versions.includes(version)).map((entry) => (
       { text: `${entry.text} v${version}`, about: entry.about.split(" ")[0], href: `${order[entry.kind]}/${entry.text}/${version}.html` }));
   };
-  // Letters to insert, drop, change or swap.
+  // Number of letters to insert, drop, change or swap.
   const distance = (a, b, most) => {
     if (Math.abs(a.length - b.length) > most) return most + 1;
     let before = [];

@@ -1,5 +1,5 @@
 "use strict";
-// Every page works without this script: it adds the search, the switch of themes, copying, and linked bytes.
+// Every page works without this script. It adds the search, the theme button, copy buttons, and linked bytes.
 (() => {
   const root = document.documentElement;
   const remembered = () => { try { return localStorage.getItem("kafkascope-theme"); } catch { return null; } };
@@ -15,7 +15,7 @@
     dark.addEventListener("change", name);
     button.addEventListener("click", () => {
       root.dataset.theme = isDark() ? "light" : "dark";
-      try { localStorage.setItem("kafkascope-theme", root.dataset.theme); } catch { /* a page without storage forgets it */ }
+      try { localStorage.setItem("kafkascope-theme", root.dataset.theme); } catch { /* without storage the choice is forgotten */ }
       name();
     });
   };
@@ -32,7 +32,7 @@
     button.hidden = false;
     button.addEventListener("click", async () => {
       try { await navigator.clipboard.writeText(text()); } catch {
-        // Pages from disk and from other hosts than loopback have no clipboard of their own.
+        // Pages from disk, and from hosts other than loopback, have no clipboard API.
         const field = document.createElement("textarea");
         field.value = text();
         document.body.append(field);
@@ -46,7 +46,7 @@
     });
   };
 
-  // A mark beside each heading and field that has an address of its own.
+  // A link mark beside each heading and field with an address of its own.
   const marking = (heading) => {
     const id = (heading.closest("[id]") ?? heading).id;
     if (!id || id === "main") return;
@@ -57,7 +57,7 @@
     heading.append(link);
   };
 
-  // One Tab stop for a group of pieces; arrows go on from there.
+  // One Tab stop per group of pieces; the arrow keys move within it.
   const roving = (group, pieces) => {
     let at = 0;
     pieces.forEach((piece, index) => { piece.tabIndex = index ? -1 : 0; });
@@ -76,7 +76,7 @@
   };
 
   const linking = (pair) => {
-    // A piece that goes on in the next row has a span in each.
+    // A piece that continues in the next row has a span in each.
     const parts = new Map();
     let begun = null;
     for (const span of pair.querySelectorAll(".bytes [data-p]")) {
@@ -86,9 +86,9 @@
     const bytes = [...parts.keys()];
     const whole = (pieces) => pieces.flatMap((one) => parts.get(one));
     const lines = [...pair.querySelectorAll(".json [data-p]")];
-    // A page with several of them says which table belongs to which.
+    // On a page with several pairs, [data-scope] shows which table belongs to which.
     const scope = pair.closest("[data-scope]") ?? document;
-    // A cell that links to its field goes by that path, in the spelling of JSON.
+    // A cell that links to a field is matched by the field's path, in the spelling of JSON.
     const small = (name) => name[0].toLowerCase() + name.slice(1);
     for (const link of scope.querySelectorAll(".cell .name a")) {
       link.closest(".cell").dataset.f ??= decodeURIComponent(link.hash.slice(3)).split(".").map(small).join(".");
@@ -110,7 +110,7 @@
       const many = found.length > 1 ? ` and ${found.length - 1} more` : "";
       told.textContent = `offset ${at}: ${field} (${type}) = ${value}${many}`;
     };
-    // The line of what holds it where it has none of its own: a record's delta, a batch inside a field.
+    // The line of its parent if it has none of its own: a record's delta, a batch inside a field.
     const linesOf = (path) => {
       const held = lines.filter((line) => within(line.dataset.p, path));
       const longest = Math.max(0, ...held.map((line) => line.dataset.p.length));
@@ -142,7 +142,7 @@
     if (lines.length) roving(pair.querySelector(".json"), lines);
   };
 
-  // The index of the search, once for all that need it.
+  // The search index, loaded once.
   let loading = null;
   const load = () => {
     loading ??= new Promise((done, failed) => {
@@ -155,7 +155,7 @@
     return loading;
   };
 
-  // Names of messages as they are typed: with the newest version, and behind a colon with each.
+  // Completes names of messages: with the newest version, and after a colon with each version.
   const naming = (input) => {
     let shown = "";
     const fill = async () => {
@@ -206,7 +206,7 @@
         const item = document.createElement("li");
         item.setAttribute("role", "option");
         item.setAttribute("aria-disabled", "true");
-        item.textContent = "nothing of that name or number";
+        item.textContent = "no results for this name or number";
         list.append(item);
       }
       list.hidden = false;
@@ -234,7 +234,7 @@
     return input;
   };
 
-  // A file dropped anywhere on the form is the one to decode.
+  // A file dropped anywhere on the form is decoded.
   const dropping = (form) => {
     const input = form.querySelector("input[type=file]");
     const over = (on) => (event) => {
@@ -259,7 +259,7 @@
     document.querySelectorAll("[data-linked]").forEach(linking);
     document.querySelectorAll("[data-drop]").forEach(dropping);
     document.querySelectorAll("input[list]").forEach(naming);
-    // After the first paint: nobody points at a heading before.
+    // After the first paint: marks aren't needed earlier.
     setTimeout(() => document.querySelectorAll("main section[id] > h2, main section[id] > h3, .tree [id] > .field").forEach(marking), 100);
     const inputs = [...document.querySelectorAll("form.seek")].map(searching);
     document.addEventListener("keydown", (event) => {

@@ -83,8 +83,8 @@ def _superseded(book: Book, event: ShareEvent, partition: Partition, piece: Rang
     """Offsets that were held, or had been, are delivered again. The first rule that fits decides the outcome."""
     before, now = piece.origin.delivery_count, event.delivery_count
     rises = before is None or now is None or now > before
-    if rises and before is not None and before >= book.limit:
-        book.limit, book.limit_known = before + 1, False
+    if rises and before is not None:
+        book.limit = book.evidence.passed_at(before, event.at_us, book.limit)
     piece.archived = False
     claim = piece.claim
     if piece.outcome is not None and (rises or piece.rule not in _INFERRED):

@@ -5,11 +5,13 @@ A piece that ended unfinished (released, expired, closed) waits in its partition
 only when its offsets are redelivered, or in the leader's state writes.
 """
 
+from collections.abc import Iterator
+
 from kafkascope.health.share.events import ACKNOWLEDGED, ARCHIVED, Delivery, Outcome, ShareEvent
+from kafkascope.health.share.limit import IF_AT_LIMIT, UNANSWERED, LimitEvidence, limit_of
 from kafkascope.health.share.pieces import Partition, RangePiece
 
-# Defaults of share.delivery.count.limit and share.record.lock.duration.ms.
-DEFAULT_DELIVERY_LIMIT = 5
+# share.record.lock.duration.ms, as a broker has it when nobody set it
 _DEFAULT_LOCK_MS = 30_000
 
 # A request log has milliseconds, and derives one time from the other.
@@ -17,6 +19,7 @@ CLOCK_SLACK_US = 10_000
 # The explanation of an end may come slightly later in the recording.
 LATE_US = 1_000_000
 FOREVER = 1 << 63
+_ROWS_AT_ONCE = 1000
 
 # Kafka delivers these offsets again, or archives them at the delivery limit.
 UNFINISHED_OUTCOMES = frozenset({"released", "lock_expired", "disconnected", "session_closed"})
@@ -29,8 +32,8 @@ class Book:
     def __init__(self, delivery_limit: int | None) -> None:
         self.out: list[Delivery] = []
         self.now = 0
-        self.limit = delivery_limit or DEFAULT_DELIVERY_LIMIT
-        self.limit_known = delivery_limit is not None
+        self.evidence = LimitEvidence()
+        self.limit = limit_of((), delivery_limit)
         self.lock_ms: int | None = None
         self.partitions: dict[tuple[str | None, int], Partition] = {}
         # By member on a broker: the connection whose end ends the session.
@@ -70,7 +73,7 @@ class Book:
         else:
             piece.end(outcome, rule, at_us, exchange_id, note)
             if piece.claim is not None:
-                piece.notes = (*piece.notes, "acknowledgement_unanswered")
+                piece.notes = (*piece.notes, UNANSWERED)
             if outcome == "rejected":
                 piece.archived = True
             elif outcome in UNFINISHED_OUTCOMES:
@@ -107,7 +110,7 @@ class Book:
         """What the leader did with a delivery that ended unfinished; archiving reveals the group's delivery limit."""
         piece.archived = state == ARCHIVED
         if piece.archived and piece.origin.delivery_count is not None:
-            self.limit, self.limit_known = piece.origin.delivery_count, True
+            self.limit = self.evidence.archived_at(piece.origin.delivery_count, self.now)
 
     def settle(self, partition: Partition, piece: RangePiece) -> None:
         partition.drop(piece)
@@ -154,8 +157,8 @@ class Book:
             )
         )
 
-    def finish(self) -> None:
-        """The end of the recording: what is held is open."""
+    def finish(self) -> Iterator[None]:
+        """The end of the recording: what is held is open. Stops now and then, for rows to be taken."""
         for partition in self.partitions.values():
             pieces, partition.pieces, partition.starts = partition.pieces, [], []
             for piece in pieces:
@@ -166,8 +169,11 @@ class Book:
                 else:
                     self._open(piece)
                 self.settled(piece)
+                if len(self.out) >= _ROWS_AT_ONCE:
+                    yield
             for piece in partition.limbo:
                 self.settled(piece)
+            yield
 
     def _open(self, piece: RangePiece) -> None:
         until = max(self.seen.get(piece.origin.broker, 0), self.seen.get(None, 0)) or self.now
@@ -177,15 +183,17 @@ class Book:
         else:
             piece.end("open", "end_of_recording", None, None)
             if piece.claim is not None:
-                piece.notes = ("acknowledgement_unanswered",)
+                piece.notes = (UNANSWERED,)
 
     def perhaps_archived(self, piece: RangePiece) -> None:
         """Nothing later can show what became of a delivery that ended unfinished: the delivery limit decides."""
         count = piece.origin.delivery_count
-        if count is not None and count >= self.limit:
+        if count is None:
+            return
+        if not self.limit.known:
+            piece.notes = (*piece.notes, IF_AT_LIMIT)
+        elif count >= self.limit.count:
             piece.archived = True
-            if not self.limit_known:
-                piece.notes = (*piece.notes, "limit_not_recorded")
 
 
 def _row(piece: RangePiece) -> Delivery:

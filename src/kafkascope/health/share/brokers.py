@@ -18,6 +18,7 @@ from kafkascope.health.share.events import (
     SAID,
     ShareEvent,
 )
+from kafkascope.health.share.limit import UNANSWERED
 from kafkascope.health.share.pieces import Claim, Partition, RangePiece, Written
 
 # UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH, UNKNOWN_TOPIC_ID, INCONSISTENT_TOPIC_ID,
@@ -53,8 +54,8 @@ def _written(book: Book, event: ShareEvent, partition: Partition, piece: RangePi
     elif piece.outcome is not None:
         if piece.outcome in UNFINISHED_OUTCOMES and state != ACKNOWLEDGED:
             book.found(piece, state)
-            # The acknowledgement didn't count.
-            piece.notes = tuple(note for note in piece.notes if note != "acknowledgement_unanswered")
+            # The acknowledgement did not count.
+            piece.notes = tuple(note for note in piece.notes if note != UNANSWERED)
             book.settle(partition, piece)
     elif state != ACKNOWLEDGED and event.at_us >= book.lock_end(piece, piece.lock_low) - CLOCK_SLACK_US:
         book.expired(piece, "state_written", event)
@@ -75,10 +76,10 @@ def _claimed(book: Book, partition: Partition, piece: RangePiece, claim: Claim, 
     if claim.type == GAP:
         piece.outcome = None
     else:
-        # The end of the connection would have caused the same write.
-        count = piece.origin.delivery_count
-        either = piece.outcome is not None and claim.type != ACCEPT and (claim.type == RELEASE or count == book.limit)
-        note = "acknowledgement_unanswered" if either else None
+        # The end of the connection would have had the same written.
+        note = None
+        if piece.outcome is not None and claim.type != ACCEPT:
+            note = UNANSWERED if claim.type == RELEASE else book.limit.unanswered(piece.origin.delivery_count)
         piece.end(SAID[claim.type], "state_written", claim.at_us, claim.exchange_id, note)
         if claim.type == RELEASE:
             book.found(piece, state)

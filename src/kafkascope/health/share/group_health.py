@@ -13,16 +13,16 @@ The kinds of `ShareGroupEvent`, in time order, and the fields that each sets bes
 - `seen`: the recording continues until here.
 """
 
-from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import NamedTuple
 
-from kafkascope.health.share.book import DEFAULT_DELIVERY_LIMIT, FOREVER
+from kafkascope.health.share.book import FOREVER
+from kafkascope.health.share.counted import COUNTED_OUTCOMES, MINUTE_US, AcknowledgeTimes, PlaceMinute, counts_of
 from kafkascope.health.share.events import Delivery
-
-MINUTE_US = 60_000_000
+from kafkascope.health.share.limit import DEFAULT_DELIVERY_LIMIT
 
 _Place = tuple[str | None, int]
 
@@ -91,11 +91,9 @@ class _Minute:
     heard: bool = False
     acquired: int = 0
     by_count: dict[int, int] = field(default_factory=lambda: defaultdict(int))
-    outcomes: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    outcomes: list[int] = field(default_factory=lambda: [0] * len(COUNTED_OUTCOMES))
     renewals: int = 0
-    # Latency of each acknowledged range, and its number of records; an array, since a minute may have millions
-    latencies: "array[int]" = field(default_factory=lambda: array("q"))
-    ranges: "array[int]" = field(default_factory=lambda: array("q"))
+    times: AcknowledgeTimes | None = None
     lags: dict[_Place, int] = field(default_factory=dict)
     progress: set[_Place] = field(default_factory=set)
     archived: int = 0
@@ -104,91 +102,116 @@ class _Minute:
 def share_group_health(
     deliveries: Iterable[Delivery], events: Iterable[ShareGroupEvent], *, delivery_limit: int | None = None
 ) -> Iterator[ShareGroupHealth]:
-    """Takes events and deliveries of one group, deliveries in any order. `delivery_limit` is the group's, if known;
-    otherwise it's inferred from what was archived."""
-    minutes: dict[int, _Minute] = defaultdict(_Minute)
-    names: dict[_Place, str] = {}
-    held: dict[_Place, dict[int, int]] = defaultdict(lambda: defaultdict(int))
-    span = _Span()
-    behind = _told(events, minutes, names, span)
-    archived_at = 0
-    highest = DEFAULT_DELIVERY_LIMIT
-    topics: dict[_Place, str] = {}
-    for row in deliveries:
-        acquired_at, outcome_at, topic = row.acquired_at, row.outcome_at, row.topic
-        place = (row.topic_id, row.partition)
-        if acquired_at is not None:
-            span.see(acquired_at)
-            _hold(acquired_at, outcome_at, held[place])
-        if outcome_at is not None:
-            span.see(outcome_at)
-        span.group_id = row.group_id
-        _count(row, place, minutes)
-        # There are millions of rows and few names: make each name once.
-        if place not in names or (topic is not None and topics.get(place) != topic):
-            names[place] = f"{topic or row.topic_id}-{row.partition}"
-            topics[place] = topic or ""
-        # Archived without being rejected, it was at the limit; a higher count proves a higher limit.
-        count = row.delivery_count or 0
-        if count > highest:
-            highest = count
-        if row.archived and row.outcome != "rejected":
-            archived_at = max(archived_at, count)
-    still = _standing_still(minutes, held, behind, span)
-    near = max((delivery_limit or archived_at or highest) - 1, 2)
-    for minute in sorted(minutes):
-        stands = sorted(names[place] for place in still.get(minute, ()))
-        yield _row(span.group_id, minute, minutes[minute], stands, near)
+    """Both of one group; deliveries in any order. `delivery_limit` is the group's, where something told it; else it
+    shows in what was archived."""
+    group_id = ""
+
+    def named(rows: Iterable[Delivery | ShareGroupEvent]) -> Iterator[Delivery | ShareGroupEvent]:
+        nonlocal group_id
+        for row in rows:
+            group_id = row.group_id or group_id
+            yield row
+
+    counts = list(counts_of(named(deliveries)))  # type: ignore[arg-type]
+    rows = list(chain(counts, named(events)))
+    yield from group_minutes(group_id, rows, delivery_limit=delivery_limit)  # type: ignore[arg-type]
 
 
-class _Span:
-    """The time that is recorded: a minute that it covers only in part can't count as one without progress."""
+def group_minutes(
+    group_id: str,
+    rows: Iterable[ShareGroupEvent | PlaceMinute | AcknowledgeTimes],
+    *,
+    delivery_limit: int | None = None,
+) -> Iterator[ShareGroupHealth]:
+    """Of one group: its events in time order, and the sums of its deliveries in any. Memory goes with its minutes and
+    partitions, not with its deliveries."""
+    group = _Group()
+    for row in rows:
+        if isinstance(row, ShareGroupEvent):
+            group.hear(row)
+        elif isinstance(row, PlaceMinute):
+            group.count(row)
+        else:
+            group.minutes[row.minute].times = row
+    # A higher delivery count shows a higher limit.
+    near = max((delivery_limit or group.archived_at or group.highest) - 1, 2)
+    still = _standing_still(group)
+    for number in sorted(group.minutes):
+        stands = sorted(group.names[place] for place in still.get(number, ()))
+        yield _row(group_id, number, group.minutes[number], stands, near)
 
-    __slots__ = ("first", "group_id", "last")
+
+class _Group:
+    """What was seen of a group so far. `lags` are start offset and lag by partition and minute."""
 
     def __init__(self) -> None:
-        self.first = FOREVER
-        self.last = 0
-        self.group_id = ""
-
-    def see(self, at_us: int) -> None:
-        if at_us < self.first:
-            self.first = at_us
-        if at_us > self.last:
-            self.last = at_us
+        self.minutes: dict[int, _Minute] = defaultdict(_Minute)
+        self.names: dict[_Place, str] = {}
+        # Changes of the deliveries held, by the minute at whose start they count.
+        self.held: dict[_Place, dict[int, int]] = defaultdict(lambda: defaultdict(int))
+        self.lags: dict[_Place, dict[int, tuple[int | None, int | None]]] = defaultdict(dict)
+        self.archived_at = 0
+        self.highest = DEFAULT_DELIVERY_LIMIT
+        # From when to when there is a recording.
+        self.first, self.last = FOREVER, 0
+        self._assigned: dict[str | None, int] = {}
+        self._alive: dict[int, dict[str | None, bool]] = defaultdict(dict)
+        self._with_topic: set[_Place] = set()
 
     def covers(self, minute: int) -> bool:
+        """A minute that the recording has a part of says nothing of standing still."""
         return self.first <= minute * MINUTE_US and self.last >= (minute + 1) * MINUTE_US
 
-
-def _told(
-    events: Iterable[ShareGroupEvent], minutes: dict[int, _Minute], names: dict[_Place, str], span: _Span
-) -> dict[_Place, dict[int, tuple[int | None, int | None]]]:
-    """Fills in what descriptions and heartbeats report; returns start offset and lag by partition and minute."""
-    assigned: dict[str | None, int] = {}
-    alive: dict[int, dict[str | None, bool]] = defaultdict(dict)
-    behind: dict[_Place, dict[int, tuple[int | None, int | None]]] = defaultdict(dict)
-    for event in events:
-        span.see(event.at_us)
-        span.group_id = event.group_id or span.group_id
-        number = event.at_us // MINUTE_US
+    def hear(self, event: ShareGroupEvent) -> None:
+        self._see(event.at_us, event.at_us)
         if event.kind == "seen" or event.error_code:
-            continue
-        minute = minutes[number]
+            return
+        number = event.at_us // MINUTE_US
+        minute = self.minutes[number]
         if event.kind == "heartbeat":
-            _heartbeat(event, minute, assigned, alive[number])
+            _heartbeat(event, minute, self._assigned, self._alive[number])
         elif event.kind == "described":
             minute.heard = True
             minute.state, minute.members, minute.assignments = event.state, event.members, event.assigned
             minute.group_epoch, minute.assignment_epoch = event.group_epoch, event.assignment_epoch
         elif event.kind == "offsets":
             place = (event.topic_id, event.partition)
-            names[place] = f"{event.topic or event.topic_id}-{event.partition}"
+            self._name(place, event.topic)
             lag = event.lag if event.lag is not None and event.lag >= 0 else None
-            behind[place][number] = (event.start_offset, lag)
+            self.lags[place][number] = (event.start_offset, lag)
             if lag is not None:
                 minute.lags[place] = lag
-    return behind
+
+    def count(self, row: PlaceMinute) -> None:
+        place = (row.topic_id, row.partition)
+        self._name(place, row.topic)
+        count = row.delivery_count or 0
+        self.highest = max(self.highest, count)
+        if row.at_limit:
+            self.archived_at = max(self.archived_at, count)
+        if row.minute is None or row.first_at is None or row.last_at is None:
+            return
+        self._see(row.first_at, row.last_at)
+        minute = self.minutes[row.minute]
+        if row.acquired:
+            minute.acquired += row.acquired
+            minute.by_count[count] += row.acquired
+        minute.outcomes = [so_far + more for so_far, more in zip(minute.outcomes, row.outcomes, strict=True)]
+        minute.renewals += row.renewals
+        minute.archived += row.archived
+        if row.progress:
+            minute.progress.add(place)
+        if row.held:
+            self.held[place][row.minute + 1] += row.held
+
+    def _see(self, first: int, last: int) -> None:
+        self.first, self.last = min(self.first, first), max(self.last, last)
+
+    def _name(self, place: _Place, topic: str | None) -> None:
+        if place not in self.names or (topic is not None and place not in self._with_topic):
+            self.names[place] = f"{topic or place[0]}-{place[1]}"
+        if topic is not None:
+            self._with_topic.add(place)
 
 
 def _heartbeat(
@@ -213,50 +236,14 @@ def _heartbeat(
         minute.group_epoch = max(minute.group_epoch or 0, event.group_epoch)
 
 
-def _count(row: Delivery, place: _Place, minutes: dict[int, _Minute]) -> None:
-    records = row.last_offset - row.first_offset + 1
-    acquired_at, outcome_at, outcome = row.acquired_at, row.outcome_at, row.outcome
-    if acquired_at is not None:
-        minute = minutes[acquired_at // MINUTE_US]
-        minute.acquired += records
-        minute.by_count[row.delivery_count or 0] += records
-    if outcome_at is None:
-        return
-    minute = minutes[outcome_at // MINUTE_US]
-    minute.outcomes[outcome] += records
-    minute.renewals += row.renewals
-    if row.archived:
-        minute.archived += records
-    if outcome in ("accepted", "rejected") or row.archived:
-        minute.progress.add(place)
-    if acquired_at is not None and outcome in ("accepted", "released", "rejected"):
-        minute.latencies.append(max(0, outcome_at - acquired_at))
-        minute.ranges.append(records)
-
-
-def _hold(acquired_at: int, outcome_at: int | None, changes: dict[int, int]) -> None:
-    """Marks the minutes that began while the delivery was held, as a change at the first and after the last."""
-    begin = acquired_at // MINUTE_US + 1
-    if outcome_at is None:
-        changes[begin] += 1
-    elif begin < (after := outcome_at // MINUTE_US + 1):
-        changes[begin] += 1
-        changes[after] -= 1
-
-
-def _standing_still(
-    minutes: dict[int, _Minute],
-    held: dict[_Place, dict[int, int]],
-    behind: dict[_Place, dict[int, tuple[int | None, int | None]]],
-    span: _Span,
-) -> dict[int, list[_Place]]:
-    """Minutes that the recording covers whole, that began with records held or a known lag, and in which nothing of the
+def _standing_still(group: _Group) -> dict[int, list[_Place]]:
+    """Minutes that the recording covers, at whose start records were held or lag was known, and in which nothing of the
     partition was finished."""
     still: dict[int, list[_Place]] = defaultdict(list)
-    covered = [minute for minute in sorted(minutes) if span.covers(minute)]
-    for place in {**held, **behind}:
-        changes = sorted(held.get(place, {}).items())
-        observed = behind.get(place, {})
+    covered = [minute for minute in sorted(group.minutes) if group.covers(minute)]
+    for place in {**group.held, **group.lags}:
+        changes = sorted(group.held.get(place, {}).items())
+        observed = group.lags.get(place, {})
         number = index = 0
         before: tuple[int | None, int | None] = (None, None)
         tellings = sorted(observed)
@@ -271,14 +258,15 @@ def _standing_still(
             start, lag = observed.get(minute, before)
             lags = bool(before[1]) and bool(lag)
             moved = start is not None and before[0] is not None and start > before[0]
-            if (number > 0 or lags) and not moved and place not in minutes[minute].progress:
+            if (number > 0 or lags) and not moved and place not in group.minutes[minute].progress:
                 still[minute].append(place)
     return still
 
 
 def _row(group_id: str, number: int, minute: _Minute, still: list[str], near: int) -> ShareGroupHealth:
-    outcomes = minute.outcomes
     again = {count: records for count, records in sorted(minute.by_count.items()) if count > 1}
+    accepted, released, rejected, expired, disconnected, session_closed, moved = minute.outcomes
+    times = minute.times or AcknowledgeTimes(number, None, None, None)
     return ShareGroupHealth(
         group_id,
         number * MINUTE_US,
@@ -290,35 +278,20 @@ def _row(group_id: str, number: int, minute: _Minute, still: list[str], near: in
         minute.acquired,
         sum(again.values()),
         again,
-        outcomes.get("accepted", 0),
-        outcomes.get("released", 0),
-        outcomes.get("rejected", 0),
-        outcomes.get("lock_expired", 0),
-        outcomes.get("disconnected", 0),
-        outcomes.get("session_closed", 0),
-        outcomes.get("moved", 0),
+        accepted,
+        released,
+        rejected,
+        expired,
+        disconnected,
+        session_closed,
+        moved,
         minute.renewals,
-        *_percentiles(sorted(zip(minute.latencies, minute.ranges, strict=True))),
+        times.p50_us,
+        times.p95_us,
+        times.max_us,
         sum(minute.lags.values()) if minute.lags else None,
         len(minute.lags),
         still,
         sum(records for count, records in again.items() if count >= near),
         minute.archived,
     )
-
-
-def _percentiles(latencies: list[tuple[int, int]]) -> tuple[int | None, int | None, int | None]:
-    """Median, 95th percentile and maximum of latencies in ascending order, where each record counts once. A percentile
-    is the smallest latency that its share of the records didn't exceed."""
-    if not latencies:
-        return None, None, None
-    total = sum(records for _, records in latencies)
-    percentiles: list[int | None] = []
-    for percent in (50, 95):
-        so_far = 0
-        for micros, records in latencies:
-            so_far += records
-            if so_far * 100 >= total * percent:
-                percentiles.append(micros)
-                break
-    return percentiles[0], percentiles[1], latencies[-1][0]

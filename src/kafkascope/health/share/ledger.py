@@ -13,12 +13,14 @@ from kafkascope.health.share.acquired import acquired
 from kafkascope.health.share.book import Book
 from kafkascope.health.share.brokers import altered, broker_error, seen, state_written
 from kafkascope.health.share.events import Delivery, ShareEvent
-from kafkascope.health.share.sessions import disconnected, forgotten, session
+from kafkascope.health.share.limit import LimitEvidence, decided, is_undecided, limit_of
+from kafkascope.health.share.sessions import disconnected, forgotten, linked, session
 
 _RULES = {
     "acquired": acquired,
     "acknowledged": acknowledged,
     "session": session,
+    "linked": linked,
     "forgotten": forgotten,
     "disconnected": disconnected,
     "state_written": state_written,
@@ -29,17 +31,45 @@ _RULES = {
 
 
 def share_deliveries(events: Iterable[ShareEvent], *, delivery_limit: int | None = None) -> Iterator[Delivery]:
-    """`delivery_limit` is the group's, if known; otherwise it's learned from what the leader archives."""
-    book = Book(delivery_limit)
-    rules = {kind: partial(rule, book) for kind, rule in _RULES.items()}
-    out = book.out
-    for event in events:
-        rules[event[0]](event)
-        book.now = event[1]
-        if out:
+    """`delivery_limit` is the group's, where something told it; else it is learned from what the leader archives."""
+    ledger = Ledger(delivery_limit)
+    undecided = []
+    for row in ledger.deliveries(events):
+        if is_undecided(row):
+            undecided.append(row)
+        else:
+            yield row
+    limit = limit_of((ledger.evidence,), delivery_limit)
+    for row in undecided:
+        yield decided(row, limit)
+
+
+class Ledger:
+    """Of a whole group, or of one of its partitions: then the group's events that have no partition, of the members
+    that acquired from it, belong among the partition's (`session`, `linked`, `disconnected`)."""
+
+    def __init__(self, delivery_limit: int | None = None) -> None:
+        self._book = Book(delivery_limit)
+
+    @property
+    def evidence(self) -> LimitEvidence:
+        """What it has shown of the delivery limit."""
+        return self._book.evidence
+
+    def deliveries(self, events: Iterable[ShareEvent]) -> Iterator[Delivery]:
+        """Each row as soon as it is known. What the delivery limit of the group decides is left open
+        (`limit.is_undecided`)."""
+        book = self._book
+        rules = {kind: partial(rule, book) for kind, rule in _RULES.items()}
+        out = book.out
+        for event in events:
+            book.now = event[1]
+            rules[event[0]](event)
+            if out:
+                yield from out
+                out.clear()
+        for partition in book.partitions.values():
+            unrecorded(book, partition)
+        for _ in book.finish():
             yield from out
             out.clear()
-    for partition in book.partitions.values():
-        unrecorded(book, partition)
-    book.finish()
-    yield from out

@@ -1,5 +1,5 @@
-"""Applies `session`, `forgotten` and `disconnected` events of a share group: everything that a member held on a broker
-ends.
+"""Applies `session`, `linked`, `forgotten` and `disconnected` events of a share group: everything that a member held on
+a broker ends.
 
 Epoch −1 and the end of the connection that opened the session release what the member holds on the session's
 partitions. Epoch 0 makes a new session and releases nothing: the member keeps its locks and may acknowledge, and the
@@ -27,6 +27,13 @@ def session(book: Book, event: ShareEvent) -> None:
     elif epoch == 0 and error == _SHARE_SESSION_LIMIT_REACHED:
         # The older session is removed before a place is searched for the new one.
         book.sessions.pop(link, None)
+
+
+def linked(book: Book, event: ShareEvent) -> None:
+    """The member acquired over this connection, of whatever partition."""
+    link = (event.member_id, event.broker)
+    if book.sessions.get(link) != event.connection_id:
+        opened(book, link, event.connection_id)
 
 
 def opened(book: Book, link: Link, connection: str | None) -> None:

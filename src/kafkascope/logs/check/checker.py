@@ -14,6 +14,7 @@ from kafkascope.logs.directories import LogFile
 from kafkascope.logs.files import LEADER_EPOCHS, PRODUCER_SNAPSHOT, SEGMENT, SMALL_FILES
 from kafkascope.logs.producer_snapshot import read_producer_snapshot
 from kafkascope.logs.small_files import read_small_file
+from kafkascope.logs.typed_records import INTERNAL_TOPICS
 
 _RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 
@@ -21,10 +22,12 @@ _RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 class PartitionCheck:
     """What is known of one partition of one broker between its files."""
 
-    __slots__ = ("epochs", "last_epoch", "last_offset", "producers", "segments")
+    __slots__ = ("epochs", "last_epoch", "last_offset", "producers", "segments", "sequenced")
 
-    def __init__(self) -> None:
+    def __init__(self, topic: str | None = None) -> None:
         self.producers = Producers()
+        # A coordinator writes what producers commit, with their ids, and always with sequence 0.
+        self.sequenced = topic not in INTERNAL_TOPICS
         self.last_offset: int | None = None
         self.last_epoch = -1
         self.segments = 0
@@ -66,7 +69,8 @@ class SegmentCheck:
             detail = f"epoch {batch.partition_leader_epoch} comes after {partition.last_epoch}"
             findings.add("leader epoch goes back", detail, **place)
         self._compare_epoch(item)
-        partition.producers.add(batch, item.position, findings)
+        if partition.sequenced:
+            partition.producers.add(batch, item.position, findings)
         partition.last_offset = max(last if last is not None else -1, batch.last_offset)
         partition.last_epoch = max(partition.last_epoch, batch.partition_leader_epoch)
         self._in_order = True
@@ -144,7 +148,7 @@ class Checker:
         if place != self._place:
             yield from self.leave()
             self._place = place
-            self._partition = PartitionCheck()
+            self._partition = PartitionCheck(file.topic)
 
     def leave(self) -> Iterator[Finding]:
         """After the last file of a partition."""
@@ -177,7 +181,8 @@ class Checker:
     def _remember(self, file: LogFile, content: dict[str, object], findings: FindingList) -> None:
         if file.kind == LEADER_EPOCHS:
             rows: list[dict[str, int]] = content["epochs"]  # type: ignore[assignment]
-            self._partition.epochs = {row["epoch"]: row["start_offset"] for row in rows}
+            # The first epoch starts with the log start offset, which deleting records moves into a segment.
+            self._partition.epochs = {row["epoch"]: row["start_offset"] for row in rows[1:]}
             pairs = [(row["epoch"], row["start_offset"]) for row in rows]
             if any(later[0] <= earlier[0] or later[1] < earlier[1] for earlier, later in pairwise(pairs)):
                 findings.add("small file", "its epochs or their start offsets go back")

@@ -13,12 +13,12 @@ from kafkascope.lake.upkeep.upgrade import upgraded
 from kafkascope.lake.write.catalog_tables import write_catalog
 from kafkascope.lake.write.files import NewFile
 from kafkascope.lake.write.replace import replace
-from kafkascope.pipeline.mart import apis, facts, quorum, share, streams, topics_and_groups
+from kafkascope.pipeline.mart import apis, facts, quorum, share, share_marts, streams, topics_and_groups
 from kafkascope.pipeline.mart.brokers import clusters_of, write_brokers
 from kafkascope.pipeline.mart.findings import write_findings, write_incidents
-from kafkascope.pipeline.mart.health_marts import quorum_rows, share_rows, streams_rows, writer
+from kafkascope.pipeline.mart.health_marts import quorum_rows, streams_rows, writer
 from kafkascope.pipeline.mart.multi_writer import writer_of_several
-from kafkascope.pipeline.mart.settings import tuned_for
+from kafkascope.pipeline.mart.settings import session_of_its_own, walks_at_once
 from kafkascope.pipeline.mart.sources import Sources
 from kafkascope.pipeline.spark_jobs import parallel_jobs
 
@@ -40,12 +40,13 @@ def build_marts(
     needs = (facts.TABLES, share.TABLES, streams.TABLES, quorum.TABLES, apis.TABLES, topics_and_groups.TABLES)
     sources = Sources(spark, lake, *needs)
     with (
-        tuned_for(spark, sources.bytes),
+        session_of_its_own(spark, sources.bytes) as own,
         ThreadPoolExecutor(_AT_ONCE) as pool,
-        parallel_jobs(spark, prefix, pool) as spark_jobs,
+        parallel_jobs(own, prefix, pool) as spark_jobs,
     ):
-        collected = spark_jobs.submit(lambda: facts.collect_facts(spark, sources, sources.absent))
-        jobs = [spark_jobs.submit(job) for job in _jobs(spark, lake, sources, prefix, collected)]
+        sources.use(own)
+        collected = spark_jobs.submit(lambda: facts.collect_facts(own, sources, sources.absent))
+        jobs = [spark_jobs.submit(job) for job in _jobs(own, lake, sources, prefix, collected)]
         catalog = pool.submit(write_catalog, lake)
         new_files = [file for job in jobs for file in job.result()]
         by_table: dict[str, list[NewFile]] = {name: [] for name in MARTS if name not in _OF_OTHERS}
@@ -78,8 +79,9 @@ def _jobs(
         return [] if rows is None else written(rows, writer_of_several(lake, prefix))
 
     group = ("group_id", "cluster")
+    walks = walks_at_once(spark, sources.bytes)
     return [
-        lambda: walked(share.share_events(spark, sources, absent, clusters), share_rows, *group),
+        lambda: share_marts.write_share_marts(spark, lake, sources, prefix, collected.result(), walks),
         lambda: written(apis.api_rows(spark, sources["exchanges"]), writer_of_several(lake, prefix)),
         lambda: walked(streams.streams_events(spark, sources, absent, clusters), streams_rows, *group),
         lambda: walked(quorum.quorum_events(spark, sources, absent, clusters()), quorum_rows, "cluster_id"),

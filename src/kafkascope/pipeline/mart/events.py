@@ -3,10 +3,12 @@ union has them all."""
 
 import re
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 
 class TablesByName(Protocol):
@@ -88,17 +90,39 @@ def named_tables(text: str, tables: TablesByName) -> dict[str, Any]:
     return {name: tables[name] for name in set(_NAMED.findall(text))}
 
 
-def by_cluster(events: "DataFrame", clusters: Mapping[str, str]) -> "DataFrame":
-    """Adds `cluster`, which is null except for groups whose name several clusters use: those are several groups. For
-    them an address of unknown cluster counts as its own cluster."""
+@dataclass(frozen=True, slots=True)
+class GroupClusters:
+    """Groups whose name brokers of several clusters know: those are several groups. There an address of an unknown
+    cluster is a cluster of its own."""
+
+    clusters: Mapping[str, str]
+    ambiguous: frozenset[str]
+
+    def of(self, group_id: str, broker: str | None) -> str | None:
+        return self.clusters.get(broker or "", broker) if group_id in self.ambiguous else None
+
+    def add_to(self, rows: "DataFrame") -> "DataFrame":
+        """With `cluster`, null but for such groups."""
+        from pyspark.sql import functions as f
+
+        cluster = f.lit(None)
+        if self.ambiguous:
+            group_cluster = f.coalesce(_cluster(self.clusters), f.col("broker"))
+            cluster = f.when(f.col("group_id").isin(*self.ambiguous), group_cluster)
+        return rows.withColumn("cluster", cluster.cast("string"))
+
+
+def group_clusters(clusters: Mapping[str, str], *events: "DataFrame | None") -> GroupClusters:
+    """`events` have the columns `group_id` and `broker`, `clusters` the ids of addresses."""
+    if len(set(clusters.values())) < 2:
+        return GroupClusters(clusters, frozenset())
+    spoke = [rows.select("group_id", _cluster(clusters).alias("cluster")) for rows in events if rows is not None]
+    pairs = reduce(lambda rows, more: rows.union(more), spoke).where("cluster IS NOT NULL").distinct()
+    several = pairs.groupBy("group_id").count().where("count > 1").collect()
+    return GroupClusters(clusters, frozenset(row.group_id for row in several))
+
+
+def _cluster(clusters: Mapping[str, str]) -> "Column":
     from pyspark.sql import functions as f
 
-    cluster = f.try_element_at(
-        f.create_map(*[f.lit(text) for pair in clusters.items() for text in pair]), f.col("broker")
-    )
-    ambiguous: list[str] = []
-    if len(set(clusters.values())) > 1:
-        spoke = events.select("group_id", cluster.alias("cluster")).where("cluster IS NOT NULL").distinct()
-        ambiguous = [row.group_id for row in spoke.groupBy("group_id").count().where("count > 1").collect()]
-    cluster_or_broker = f.coalesce(cluster, f.col("broker")) if ambiguous else f.lit(None)
-    return events.withColumn("cluster", f.when(f.col("group_id").isin(ambiguous), cluster_or_broker).cast("string"))
+    return f.try_element_at(f.create_map(*[f.lit(text) for pair in clusters.items() for text in pair]), f.col("broker"))

@@ -9,7 +9,7 @@ from kafkascope.pipeline.mart import quorum
 from kafkascope.pipeline.mart.events import NO_TOPIC, TablesByName, columns_of, select, union
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 TABLES = {
     "metadata_response": "cluster_id topics.topic_id topics.name brokers",
@@ -22,7 +22,7 @@ TABLES = {
     "broker_registration_request": "cluster_id",
     "describe_cluster_response": "cluster_id brokers",
     "find_coordinator_response": "node_id host port coordinators",
-    "exchanges": "capture_uri broker_address request_at response_at",
+    "exchanges": "capture_uri broker_address request_at response_at api group_id",
 }
 
 # Newer messages have only a topic's id. An id never changes its topic.
@@ -55,6 +55,27 @@ _BROKER_QUERIES = (
     " FROM {find_coordinator_response}",
 )
 
+# A rotated recording goes on in the next file where that begins no later.
+_APART_US = 10_000_000
+# From when to when an address was recorded, over all files without a hole between them: one for each broker and file
+# would be too many for a driver. All that was observed is one: an observer sees what it asked itself, and no silence of
+# others.
+_INTERVALS = f"""
+FROM (
+  SELECT *, sum(begins) OVER (PARTITION BY broker_address, observed ORDER BY low, high, uri) AS interval FROM (
+    SELECT *, IF(low IS NULL OR low - max(high) OVER (
+      PARTITION BY broker_address, observed ORDER BY low, high, uri ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+    ) <= {_APART_US}, 0, 1) AS begins FROM (
+      SELECT broker_address, observed, IF(observed, '{_OBSERVED}', capture_uri) AS uri, count(*) AS calls,
+             unix_micros(min(least(request_at, response_at))) AS low,
+             unix_micros(max(greatest(request_at, response_at))) AS high
+      FROM (SELECT *, capture_uri LIKE '{_OBSERVED}%' AS observed FROM {{exchanges}})
+      WHERE broker_address IS NOT NULL GROUP BY broker_address, observed, uri
+    )
+  )
+)
+GROUP BY broker_address, observed, low IS NULL, interval"""
+
 _STATEMENTS = (
     *(
         select(
@@ -83,15 +104,16 @@ _STATEMENTS = (
         )
         for statement in _BROKER_QUERIES
     ),
-    # All observations count as one recording: an observer sees its own requests, and can't prove that others are
-    # silent.
     select(
         _COLUMNS,
-        "FROM (SELECT broker_address, request_at, response_at,"
-        f" IF(capture_uri LIKE '{_OBSERVED}%', '{_OBSERVED}', capture_uri) AS uri FROM {{exchanges}})"
-        " WHERE broker_address IS NOT NULL GROUP BY broker_address, uri",
-        kind="'recorded'", key="broker_address", value="uri", calls="count(*)",
-        low="unix_micros(min(least(request_at, response_at)))",
+        _INTERVALS,
+        kind="'recorded'", key="broker_address", value="min(uri)", calls="sum(calls)", low="min(low)", high="max(high)",
+    ),
+    select(
+        _COLUMNS,
+        "FROM {exchanges} WHERE api IN ('ShareFetch', 'ShareAcknowledge') AND group_id IS NOT NULL"
+        " GROUP BY group_id, broker_address",
+        kind="'group'", key="group_id", value="broker_address",
         high="unix_micros(max(greatest(request_at, response_at)))",
     ),
 )  # fmt: skip
@@ -127,24 +149,21 @@ class RecordedCalls:
 
 @dataclass(slots=True)
 class LakeFacts:
-    """`recorded` are the first and last times of separate spans by address, in microseconds and in order."""
+    """`recorded` are the times of an address in microseconds, first and last, apart and in order. `share_groups` are
+    the brokers that a share group fetched from, with the last time."""
 
     topics: dict[str, str] = field(default_factory=dict)
     clusters: dict[str, str] = field(default_factory=dict)
     recorded: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     named_brokers: list[NamedBroker] = field(default_factory=list)
     calls_by_address: dict[str, RecordedCalls] = field(default_factory=dict)
-
-
-# A rotated recording continues in the next file if that begins no later than this.
-_APART_US = 10_000_000
+    share_groups: dict[str, dict[str | None, int | None]] = field(default_factory=dict)
 
 
 def collect_facts(spark: "SparkSession", tables: TablesByName, absent: Collection[str]) -> LakeFacts:
     facts = LakeFacts()
-    rows = union(spark, _STATEMENTS, tables, absent)
-    spans_by_address: dict[str, list[tuple[int, int]]] = {}
-    for row in sorted(rows.distinct().collect(), key=_order) if rows is not None else ():
+    rows = fact_rows(spark, tables, absent)
+    for row in sorted(rows.collect(), key=_order) if rows is not None else ():
         if row.kind == "topic":
             facts.topics.setdefault(row.key, row.value)
         elif row.kind == "cluster":
@@ -152,25 +171,21 @@ def collect_facts(spark: "SparkSession", tables: TablesByName, absent: Collectio
         elif row.kind == "broker":
             identity = (row.cluster_id, row.node_id, row.host, row.port, row.rack)
             facts.named_brokers.append(NamedBroker(row.key, *identity, row.low, row.high))
+        elif row.kind == "group":
+            facts.share_groups.setdefault(row.key, {})[row.value] = row.high
         else:
             facts.calls_by_address.setdefault(row.key, RecordedCalls()).add(row.calls, row.low, row.high)
             # There is no hole within one file.
             if row.low is not None and row.value != _OBSERVED:
-                spans_by_address.setdefault(row.key, []).append((row.low, row.high))
-    facts.recorded = {address: _joined(sorted(spans)) for address, spans in spans_by_address.items()}
+                facts.recorded.setdefault(row.key, []).append((row.low, row.high))
     return facts
 
 
+def fact_rows(spark: "SparkSession", tables: TablesByName, absent: Collection[str]) -> "DataFrame | None":
+    """Few, however many files the lake has."""
+    rows = union(spark, _STATEMENTS, tables, absent)
+    return None if rows is None else rows.distinct()
+
+
 def _order(row: Any) -> list[tuple[bool, Any]]:
-    return [(value is not None, value) for value in row]
-
-
-def _joined(times: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    joined = times[:1]
-    for low, high in times[1:]:
-        first, last = joined[-1]
-        if low - last <= _APART_US:
-            joined[-1] = (first, max(last, high))
-        else:
-            joined.append((low, high))
-    return joined
+    return [(value is not None, value) for value in (row.kind, row.key, row.low, *row)]

@@ -1,24 +1,28 @@
-"""Extracts the events of share groups from their messages, in the form of `health.share`; Spark joins and sorts, the
-ledger walks them in order.
+"""Extracts the events of share groups from their messages, as `health.share` wants them; Spark joins and sorts, a
+ledger walks each partition of a group in order.
 
-What one message acknowledged, or acquired, is one row with all its ranges nested: there are a hundred times as many
-ranges as messages, and the columns that they share would be sorted and sent with each. `share_ranges` splits them next
-to the ledger."""
+What one message acknowledged, or acquired, of a partition is one row with all of it inside: there are many more ranges
+than messages, and the columns that they share would be sorted and sent with each. `share_ranges` takes them apart where
+the ledger is."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING
 
 from kafkascope.pipeline.mart.events import (
     NO_TOPIC,
+    GroupClusters,
     TablesByName,
-    by_cluster,
     columns_of,
     disconnected,
     flat_map,
+    group_clusters,
     select,
     struct,
     union,
 )
+from kafkascope.pipeline.mart.share_routes import TOUCHES, WALK_KEYS, to_partitions, with_places
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -54,22 +58,23 @@ TABLES = {
     "connections": "connection_id broker_address closed closed_at",
 }
 
-# Both kinds of events in one row: those of the ledger and those of the group.
 EVENT_COLUMNS = columns_of(
     "kind string, at_us bigint, order int, group_id string, exchange_id string, connection_id string, broker string,"
     "member_id string, client_id string, topic_id string, topic string, partition int, first_offset bigint,"
     "last_offset bigint, value int, delivery_count int, lock_timeout_ms int, error_code int, asked_us bigint,"
-    "answered_us bigint, start_offset bigint, member_epoch int, group_epoch int, assignment_epoch int, state string,"
-    "members int, assigned int, lag bigint"
+    "answered_us bigint, start_offset bigint"
 )
-# Ranges by partition: the acknowledgements of a request, and what a response acquired.
+# Ranges of the row's partition: the acknowledgements of a request, and what an answer acquired.
 EVENT_COLUMNS["acknowledged"] = (
-    "array<struct<topic_id string, partition int, error_code int, ranges array<struct<"
-    "first_offset bigint, last_offset bigint, acknowledge_types array<tinyint>>>>>"
+    "array<struct<first_offset bigint, last_offset bigint, acknowledge_types array<tinyint>>>"
 )
-EVENT_COLUMNS["acquired"] = (
-    "array<struct<topic_id string, partition int, ranges array<struct<"
-    "first_offset bigint, last_offset bigint, delivery_count smallint>>>>"
+EVENT_COLUMNS["acquired"] = "array<struct<first_offset bigint, last_offset bigint, delivery_count smallint>>"
+
+# What describes a group as a whole.
+GROUP_COLUMNS = columns_of(
+    "kind string, at_us bigint, order int, group_id string, exchange_id string, broker string, member_id string,"
+    "member_epoch int, group_epoch int, assignment_epoch int, state string, members int, assigned int, topic string,"
+    "topic_id string, partition int, start_offset bigint, lag bigint, error_code int"
 )
 
 # Within one microsecond: a request's acknowledgements come before its session event, and responses come last.
@@ -92,40 +97,31 @@ def _event(kind: str, at: str, order: str, **values: str) -> str:
     return struct(EVENT_COLUMNS, kind=f"'{kind}'", at_us=at, order=order, **_MEMBER, **values)
 
 
-def _acknowledged() -> str:
-    """`refused` are the partitions whose acknowledgements were refused."""
-    of_partition = (
-        "coalesce(get(filter(refused, x -> x.topic_id = t.topic_id AND x.partition = p.partition_index), 0).code, 0)"
-    )
-    ranges = (
-        "struct(t.topic_id AS topic_id, p.partition_index AS partition,"
-        " CASE WHEN r.exchange_id IS NULL THEN NULL WHEN r.error_code <> 0 THEN r.error_code"
-        f" ELSE {of_partition} END AS error_code, p.acknowledgement_batches AS ranges)"
-    )
-    with_batches = "filter(t.partitions, p -> size(p.acknowledgement_batches) > 0)"
-    row = _event(
+_PLACE = {"topic_id": "t.topic_id", "partition": "p.partition_index"}
+# `refused` are the partitions whose acknowledgements were.
+_REFUSED = "coalesce(get(filter(refused, x -> x.topic_id = t.topic_id AND x.partition = p.partition_index), 0).code, 0)"
+_ACKNOWLEDGED_EVENTS = flat_map(
+    "q.topics",
+    "t",
+    "transform(filter(t.partitions, p -> size(p.acknowledgement_batches) > 0), p -> "
+    + _event(
         "acknowledged",
         _REQUEST_AT,
         _ACKNOWLEDGED,
+        **_PLACE,
+        error_code="CASE WHEN r.exchange_id IS NULL THEN NULL WHEN r.error_code <> 0 THEN r.error_code"
+        f" ELSE {_REFUSED} END",
         lock_timeout_ms="r.acquisition_lock_timeout_ms",
         answered_us=_RESPONSE_AT,
-        acknowledged=flat_map("q.topics", "t", f"transform({with_batches}, p -> {ranges})"),
+        acknowledged="p.acknowledgement_batches",
     )
-    return f"array({row})"
+    + ")",
+)
 
 
 def _exchange(request: str, response: str, refused: str, *events: str) -> str:
-    """All events of a request and its response. `refused` is the error of a partition's acknowledgements."""
-    session = _event(
-        "session",
-        _REQUEST_AT,
-        _SESSION,
-        value="q.share_session_epoch",
-        error_code="r.error_code",
-        answered_us=_RESPONSE_AT,
-    )
-    opens_or_closes = f"q.share_session_epoch IN (0, -1) OR r.error_code = {_SHARE_SESSION_NOT_FOUND}"
-    arrays = (_acknowledged(), f"IF({opens_or_closes}, array({session}), array())", *events)
+    """All facts of a request and its response about partitions. `refused` is the error of a partition's
+    acknowledgements."""
     codes = flat_map(
         "r.responses",
         "t",
@@ -134,7 +130,7 @@ def _exchange(request: str, response: str, refused: str, *events: str) -> str:
     )
     return f"""
 SELECT event.* FROM (
-  SELECT explode(concat({", ".join(arrays)})) AS event FROM (
+  SELECT explode(concat({", ".join((_ACKNOWLEDGED_EVENTS, *events))})) AS event FROM (
     SELECT struct(q.*) AS q, struct(r.*) AS r, {codes} AS refused
     FROM {{{request}}} q LEFT JOIN {{{response}}} r ON q.exchange_id = r.exchange_id
   )
@@ -142,21 +138,36 @@ SELECT event.* FROM (
 """
 
 
-_PLACE = {"topic_id": "t.topic_id", "partition": "p.partition_index"}
-_ACQUIRED_ROW = _event(
-    "acquired",
-    _RESPONSE_AT,
-    _ACQUIRED,
-    lock_timeout_ms="r.acquisition_lock_timeout_ms",
-    asked_us=_REQUEST_AT,
-    acquired=flat_map(
-        "r.responses",
-        "t",
-        "transform(filter(t.partitions, p -> size(p.acquired_records) > 0), p ->"
-        " struct(t.topic_id AS topic_id, p.partition_index AS partition, p.acquired_records AS ranges))",
-    ),
+def _session(request: str, response: str) -> str:
+    return select(
+        EVENT_COLUMNS,
+        f"FROM {{{request}}} q LEFT JOIN {{{response}}} r ON q.exchange_id = r.exchange_id"
+        f" WHERE q.share_session_epoch IN (0, -1) OR r.error_code = {_SHARE_SESSION_NOT_FOUND}",
+        kind="'session'",
+        at_us=_REQUEST_AT,
+        order=_SESSION,
+        **_MEMBER,
+        value="q.share_session_epoch",
+        error_code="r.error_code",
+        answered_us=_RESPONSE_AT,
+    )
+
+
+_ACQUIRED_EVENTS = flat_map(
+    "r.responses",
+    "t",
+    "transform(filter(t.partitions, p -> size(p.acquired_records) > 0), p -> "
+    + _event(
+        "acquired",
+        _RESPONSE_AT,
+        _ACQUIRED,
+        **_PLACE,
+        lock_timeout_ms="r.acquisition_lock_timeout_ms",
+        asked_us=_REQUEST_AT,
+        acquired="p.acquired_records",
+    )
+    + ")",
 )
-_ACQUIRED_EVENTS = f"IF(r.exchange_id IS NULL, array(), array({_ACQUIRED_ROW}))"
 _ERROR_EVENTS = flat_map(
     "r.responses",
     "t",
@@ -275,12 +286,15 @@ WHERE r.t.error_code = 0
 )
 
 _HEARTBEAT_SQL = select(
-    EVENT_COLUMNS,
+    GROUP_COLUMNS,
     "FROM {share_group_heartbeat_request} q LEFT JOIN {share_group_heartbeat_response} r USING (exchange_id)",
     kind="'heartbeat'",
     at_us=_REQUEST_AT,
     order=_GROUP,
-    **_MEMBER,
+    group_id="q.group_id",
+    exchange_id="q.exchange_id",
+    broker="q.broker_address",
+    member_id="q.member_id",
     member_epoch="q.member_epoch",
     group_epoch="r.member_epoch",
     assigned="aggregate(r.assignment.topic_partitions, 0, (sum, x) -> sum + size(x.partitions))",
@@ -288,7 +302,7 @@ _HEARTBEAT_SQL = select(
 )
 
 _DESCRIBED_SQL = select(
-    EVENT_COLUMNS,
+    GROUP_COLUMNS,
     "FROM {share_group_describe_response} r LATERAL VIEW inline(transform(r.groups, x -> struct(x AS g))) AS g",
     kind="'described'",
     at_us=_RESPONSE_AT,
@@ -306,7 +320,7 @@ _DESCRIBED_SQL = select(
 )
 
 _OFFSETS_SQL = select(
-    EVENT_COLUMNS,
+    GROUP_COLUMNS,
     """
 FROM {describe_share_group_offsets_response} r
 LATERAL VIEW inline(transform(r.groups, x -> struct(x AS g))) AS g
@@ -329,7 +343,8 @@ LATERAL VIEW inline(transform(t.partitions, x -> struct(x AS p))) AS p
 
 _DISCONNECTED_SQL = disconnected(EVENT_COLUMNS, "share_fetch_request", _DISCONNECTED)
 
-_STATEMENTS = (
+# Of one partition each; some name it without the id of its topic.
+_OF_PARTITIONS = (
     _exchange(
         "share_fetch_request",
         "share_fetch_response",
@@ -340,34 +355,61 @@ _STATEMENTS = (
     ),
     _exchange("share_acknowledge_request", "share_acknowledge_response", "error_code"),
     _WRITTEN_SQL,
-    _ALTERED_SQL,
     _OFFSETS_DELETED_SQL,
-    _DELETED_SQL,
     _TOPICS_DELETED_SQL,
-    _HEARTBEAT_SQL,
-    _DESCRIBED_SQL,
-    _OFFSETS_SQL,
+)
+_OF_TOPIC_NAMES = (_ALTERED_SQL, _DELETED_SQL)
+_OF_MEMBERS = (
+    _session("share_fetch_request", "share_fetch_response"),
+    _session("share_acknowledge_request", "share_acknowledge_response"),
     _DISCONNECTED_SQL,
 )
+_OF_GROUPS = (_HEARTBEAT_SQL, _DESCRIBED_SQL, _OFFSETS_SQL)
+
+
+@dataclass(frozen=True, slots=True)
+class ShareEvents:
+    """`of_partitions` has the rows of one partition of a group of one cluster together, in time order; what is inside
+    a row is in no order. `of_groups` is in no order. Either may have no row."""
+
+    of_partitions: "DataFrame | None"
+    of_groups: "DataFrame | None"
+    clusters: GroupClusters
 
 
 def share_events(
     spark: "SparkSession",
     tables: TablesByName,
     absent: Collection[str],
-    clusters: Callable[[], Mapping[str, str]] = dict,
-) -> "DataFrame | None":
-    """`tables` are those of TABLES, `absent` those without rows, `clusters` the ids of addresses. The rows of a group
-    of one cluster are adjacent, in time order; ranges within a row have no order."""
-    events = union(spark, _STATEMENTS, tables, absent)
-    if events is None:
-        return None
-    # An event of a log without a time can't be ordered.
-    usable = events.where("group_id IS NOT NULL AND at_us IS NOT NULL")
-    return (
-        by_cluster(usable, clusters())
-        .repartition("group_id")
-        .sortWithinPartitions(
-            "group_id", "cluster", "at_us", "order", "exchange_id", "topic_id", "partition", "first_offset"
-        )
+    clusters: Mapping[str, str] | None = None,
+    topics: Mapping[str, str] | None = None,
+    tasks: int | None = None,
+) -> ShareEvents:
+    """`tables` are those of TABLES, `absent` those without a row, `clusters` the ids of addresses, `topics` names by
+    id. `tasks` are as many as Spark has for a shuffle, unless told otherwise."""
+    placed, named, members, groups, touches = (
+        _usable(union(spark, statements, tables, absent))
+        for statements in (_OF_PARTITIONS, _OF_TOPIC_NAMES, _OF_MEMBERS, _OF_GROUPS, TOUCHES)
     )
+    of_cluster = group_clusters(clusters or {}, placed, named, members, groups)
+    parts = [] if placed is None else [of_cluster.add_to(placed)]
+    touched = None if touches is None else of_cluster.add_to(touches)
+    if named is not None:
+        parts += with_places(spark, of_cluster.add_to(named), touched, topics or {})
+    if members is not None and touched is not None:
+        parts += to_partitions(of_cluster.add_to(members), touched, EVENT_COLUMNS, _ACQUIRED)
+    return ShareEvents(
+        _in_order(reduce(lambda rows, more: rows.unionByName(more), parts), tasks) if parts else None,
+        None if groups is None else of_cluster.add_to(groups),
+        of_cluster,
+    )
+
+
+def _usable(events: "DataFrame | None") -> "DataFrame | None":
+    """An event of a log without a time has no place among them."""
+    return None if events is None else events.where("group_id IS NOT NULL AND at_us IS NOT NULL")
+
+
+def _in_order(events: "DataFrame", tasks: int | None) -> "DataFrame":
+    parts = events.repartition(*WALK_KEYS) if tasks is None else events.repartition(tasks, *WALK_KEYS)
+    return parts.sortWithinPartitions(*WALK_KEYS, "at_us", "order", "exchange_id", "first_offset")

@@ -14,7 +14,8 @@ import pyarrow.compute as pc
 # Events in memory at once, unless a single message has more.
 _EVENTS = 50_000
 _NESTED = ("acknowledged", "acquired")
-_EVENT_COLUMNS = ("topic_id", "partition", "first_offset", "last_offset", "value", "delivery_count", "error_code")
+_EVENT_COLUMNS = ("first_offset", "last_offset", "value", "delivery_count")
+_ROW_KEYS = ("group_id", "cluster", "topic_id", "partition", "at_us", "order", "exchange_id")
 
 Columns = dict[str, list[Any]]
 _Ints = npt.NDArray[np.int64]
@@ -35,10 +36,8 @@ def events_of(batch: pa.RecordBatch) -> Iterator[Columns]:
 
 
 def _range_counts(rows: pa.Array, deeper: str | None = None) -> _Ints:
-    """How many ranges a row has; for acknowledgements an upper bound, reached if each is of a different type."""
-    places, of_row = _flat(rows)
-    ranges, of_place = _flat(_fields(places)["ranges"])
-    of_range = of_row[of_place]
+    """How many ranges a row has; of acknowledgements at the most, if each is of another type."""
+    ranges, of_range = _flat(rows)
     if deeper:
         of_range = of_range[_flat(_fields(ranges)[deeper])[1]]
     return np.bincount(of_range, minlength=len(rows))
@@ -75,14 +74,11 @@ def _joined(parts: list[_Ranges], name: str) -> _Objects:
 
 
 def _order(columns: Mapping[str, _Objects], of_row: _Ints, values: Mapping[str, _Objects]) -> _Ints:
-    """Rows are in order already, and those of one exchange, recorded twice, count as one. Within it, orders by
-    partition, then offset; nulls first, as in Spark."""
-    keys = list(zip(*(columns[name] for name in ("group_id", "at_us", "order", "exchange_id")), strict=True))
+    """Rows are in order already, and those of one exchange, seen twice, count as one. Within it: by offset; nulls
+    first, as Spark has them."""
+    keys = list(zip(*(columns[name] for name in _ROW_KEYS), strict=True))
     number = np.cumsum([False, *(key != previous for previous, key in pairwise(keys))])
-    topics = {topic: rank for rank, topic in enumerate(sorted({*values["topic_id"]} - {None}))}
-    by_topic = np.array([topics.get(topic, -1) for topic in values["topic_id"]], np.int64)
-    partition, first = (_ints(values[name]) for name in ("partition", "first_offset"))
-    order: _Ints = np.lexsort((first, partition, by_topic, number[of_row]))
+    order: _Ints = np.lexsort((_ints(values["first_offset"]), number[of_row]))
     return order
 
 
@@ -92,10 +88,8 @@ def _ints(values: _Objects) -> _Ints:
 
 
 def _acknowledged(rows: pa.Array) -> _Ranges:
-    """Runs of one type: one entry covers the whole range, otherwise there is one per offset (protocol note 46)."""
-    places, of_row = _flat(rows)
-    place = _fields(places)
-    ranges, of_place = _flat(place["ranges"])
+    """Runs of one type: one entry covers the whole range, else there is one an offset (protocol note 46)."""
+    ranges, of_row = _flat(rows)
     range_fields = _fields(ranges)
     types, of_range = _flat(range_fields["acknowledge_types"])
     kinds = types.to_numpy()
@@ -111,13 +105,9 @@ def _acknowledged(rows: pa.Array) -> _Ranges:
     run_last = last[of_run]
     goes_on = np.flatnonzero(of_run[1:] == of_run[:-1])
     run_last[goes_on] = run_first[goes_on + 1] - 1
-    at = of_place[of_run]
     return _Ranges(
-        of_row[at],
+        of_row[of_run],
         {
-            "topic_id": _objects(place["topic_id"])[at],
-            "partition": _objects(place["partition"])[at],
-            "error_code": _objects(place["error_code"])[at],
             "first_offset": run_first.astype(object),
             "last_offset": run_last.astype(object),
             "value": kinds[start].astype(object),
@@ -126,12 +116,8 @@ def _acknowledged(rows: pa.Array) -> _Ranges:
 
 
 def _acquired(rows: pa.Array) -> _Ranges:
-    places, of_row = _flat(rows)
-    place = _fields(places)
-    ranges, of_place = _flat(place["ranges"])
-    range_values = {name: _objects(column) for name, column in _fields(ranges).items()}
-    of_ranges = {name: _objects(place[name])[of_place] for name in ("topic_id", "partition")}
-    return _Ranges(of_row[of_place], {**of_ranges, **range_values})
+    ranges, of_row = _flat(rows)
+    return _Ranges(of_row, {name: _objects(column) for name, column in _fields(ranges).items()})
 
 
 def _flat(lists: pa.ListArray) -> tuple[Any, _Ints]:

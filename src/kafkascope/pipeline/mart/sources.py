@@ -29,6 +29,10 @@ class Sources:
         self._bytes = {name: self._size(name) for name in self._needs}
         self._frames: dict[str, DataFrame] = {}
 
+    def use(self, spark: "SparkSession") -> None:
+        """Another session, for what isn't open yet."""
+        self._spark = spark
+
     @property
     def bytes(self) -> int:
         return sum(self._bytes.values())

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING
 
-from kafkascope.pipeline.mart.events import TablesByName, by_cluster, columns_of, disconnected, select, union
+from kafkascope.pipeline.mart.events import TablesByName, columns_of, disconnected, group_clusters, select, union
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -158,7 +158,8 @@ def streams_events(
     # An event of a log without a time has no place among them.
     usable = events.where("group_id IS NOT NULL AND at_us IS NOT NULL")
     return (
-        by_cluster(usable, clusters())
+        group_clusters(clusters(), usable)
+        .add_to(usable)
         .repartition("group_id")
         .sortWithinPartitions("group_id", "cluster", "at_us", "order", "exchange_id", "member_id")
     )

@@ -14,7 +14,7 @@ from kafkascope.lake.read.time_ordered import RowFilter, files_in_time, first_ro
 from kafkascope.lake.tables import DATE, EXCHANGE_ID, KEYS, body_table_name, message_of
 from kafkascope.schema.catalog import apis
 
-# What a body repeats of its exchange.
+# Columns that a body repeats from its exchange.
 _REPEATED = frozenset((*KEYS.names, "ingest_id", DATE))
 
 
@@ -30,11 +30,11 @@ def make(lake: Lake, exchange_id: str, at: str = "") -> Page:
 
 def row_title(row: dict[str, Any]) -> str:
     """The catalog may not know the API."""
-    return row["api"] or ("Answer alone" if row["api_key"] is None else f"API key {row['api_key']}")
+    return row["api"] or ("Response only" if row["api_key"] is None else f"API key {row['api_key']}")
 
 
 def _inside(lake: Lake, row: dict[str, Any]) -> dict[str, dict[str, Any] | None]:
-    """What an Envelope carries lies in the tables of its own messages, and nothing says in which."""
+    """The message inside an Envelope is in the tables of its own API, and nothing records which."""
     if row["api_key"] != ENVELOPE:
         return {}
     requests = {body_table_name(f"{api}Request"): api for key, api in apis().items() if key != ENVELOPE}
@@ -48,7 +48,7 @@ def _inside(lake: Lake, row: dict[str, Any]) -> dict[str, dict[str, Any] | None]
 
 def exchange_row(lake: Lake, exchange_id: str, at: str) -> dict[str, Any]:
     if at and not is_time(at):
-        raise UsageError(f"at: {at[:40]!r} is no time in microseconds; follow the links of the list")
+        raise UsageError(f"at: {at[:40]!r} isn't a time in microseconds; follow a link of the list")
     row = exchange(lake, exchange_id, int(at) if at else None) if exchange_id.isalnum() else None
     if row is None:
         raise NotFoundError(f"no exchange of this lake is called {exchange_id[:40]}")

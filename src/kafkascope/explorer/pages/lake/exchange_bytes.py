@@ -1,6 +1,6 @@
-"""The bytes of a lake's exchange, re-read from its recording, or why they are not available.
+"""The bytes of a lake's exchange, re-read from its recording, or why they aren't available.
 
-Recordings are read by a process of their own, which has a cap on time and memory."""
+A separate process with limits on time and memory reads the recordings."""
 
 from kafkascope.errors import InputError
 from kafkascope.explorer.decode.decoder import DECODER

@@ -17,20 +17,20 @@ from kafkascope.schema.errors.error_codes import find_error
 from kafkascope.schema.names import clip, find_api, suggest
 from kafkascope.times import microseconds_of, parse_moment
 
-# The query of the address; `after` is where the page begins, `back` where those before it began.
+# The query of the address: `after` is the start of the page, `back` the starts of earlier pages.
 QUERY = ("api", "client", "group", "error", "status", "since", "until", "slow", "after", "back")
 _PLACES = ("after", "back")
-# In `back`: the first page, which begins nowhere, and what is between two pages.
+# In `back`: the mark of the first page, which has no start, and the separator of pages.
 _FIRST, _THEN = "first", "~"
-# More would make the address too long; the page before these is the first again.
+# More would make the address too long. Before these, the previous page is the first one.
 _MOST_BACK = 24
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-# What the list shows; a page of the exchange has the rest.
+# Columns of the list; the page of an exchange has the rest.
 _COLUMNS = (
     "exchange_id request_at response_at latency_us api_key api api_version client_id client_address broker_address "
     "request_bytes response_bytes error_code error status"
 ).split()
-# No name on the wire is longer.
+# Names on the wire are never longer.
 _LONGEST = 32_767
 
 
@@ -70,7 +70,7 @@ def make(lake: Lake, **values: str) -> Page:
 
 
 def _previous(filters: dict[str, str], back: list[str]) -> str | None:
-    """The query of the page before; None where none is known."""
+    """The query of the previous page; None if it isn't known."""
     if not back:
         return None
     *earlier, place = back
@@ -78,7 +78,7 @@ def _previous(filters: dict[str, str], back: list[str]) -> str | None:
 
 
 def _api(text: str) -> str:
-    """By name or key, as the lake has it: a filter that can fit nothing would look like an empty lake."""
+    """An API by name or key, as the lake has it. Unknown names are refused: they would look like an empty lake."""
     name = text if text in ("", TOKEN_API) else find_api(text)
     if name is None:
         raise NotFoundError(f"no API is called {clip(text)}{suggest(text)}")
@@ -86,28 +86,28 @@ def _api(text: str) -> str:
 
 
 def _error(text: str) -> str:
-    """By name or code."""
+    """An error by name or code."""
     if not text or text.lower() == ANY_ERROR:
         return text.lower()
     error = find_error(text)
     if not error.code:
-        raise UsageError(f"error: {error.name} is no error; leave it empty, or write any")
+        raise UsageError(f"error: {error.name} means success; leave the field empty, or write any")
     return error.name
 
 
 def _status(text: str) -> str:
     if text and text not in STATUSES:
-        raise UsageError(f"status: {text[:40]!r} is none of {', '.join(STATUSES)}")
+        raise UsageError(f"status: {text[:40]!r} isn't one of {', '.join(STATUSES)}")
     return text
 
 
 def _time(text: str, name: str) -> int | None:
-    """ISO 8601, UTC where it says nothing else; `2026-11-15`, `2026-11-15 08:30`, `2026-11-15T08:30:00.25Z`."""
+    """ISO 8601, in UTC unless it has an offset: `2026-11-15`, `2026-11-15 08:30`, `2026-11-15T08:30:00.25Z`."""
     if not text:
         return None
     moment = parse_moment(text)
     if moment is None:
-        raise UsageError(f"{name}: {text[:40]!r} is no time; write 2026-11-15 08:30:00")
+        raise UsageError(f"{name}: {text[:40]!r} isn't a time; write it as 2026-11-15 08:30:00")
     return microseconds_of(moment)
 
 
@@ -119,5 +119,5 @@ def _milliseconds(text: str) -> int | None:
     except ValueError:
         value = -1.0
     if not 0 <= value < 1e12:
-        raise UsageError(f"slow: {text[:40]!r} is no number of milliseconds; write 100")
+        raise UsageError(f"slow: {text[:40]!r} isn't a number of milliseconds; write it as 100")
     return int(value * 1000)

@@ -1,4 +1,4 @@
-"""Lists the findings of a lake, the worst first, each with the exchanges that prove it."""
+"""Lists the findings of a lake, worst first, each with the exchanges that prove it."""
 
 from dataclasses import asdict
 from typing import Any

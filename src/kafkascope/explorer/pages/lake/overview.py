@@ -1,4 +1,4 @@
-"""The overview of a lake: verdict, recordings, tables, and what was not read."""
+"""The overview of a lake: verdict, recordings, tables, and what wasn't read."""
 
 from typing import Any
 
@@ -39,11 +39,11 @@ def make(lake: Lake) -> Page:
         "running": len(contents.running),
         "half_done": len(contents.half_done),
     }
-    return Page("Lake", facts, "What is in this lake, and how its clusters are.")
+    return Page("Lake", facts, "The contents of this lake, and the health of its clusters.")
 
 
 def verdict_of(lake: Lake) -> dict[str, Any] | None:
-    """None where the marts were never built."""
+    """None if the marts were never built."""
     if not has_marts(lake):
         return None
     judged = findings_in(lake, Scope(), ()).verdict
