@@ -68,5 +68,5 @@ def test_a_lake_is_read_by_itself(spark: "SparkSession", home: "Lake", tmp_path:
         load(spark, home.uri, tmp_path / "a.pcap")
     with pytest.raises(Exception, match="readStream goes with a folder of recordings"):
         spark.readStream.format("kafkascope").load(home.uri).writeStream.format("noop").start().awaitTermination(60)
-    with pytest.raises(Exception, match="no table of the lake is called nothing"):
+    with pytest.raises(Exception, match="unknown table nothing"):
         load(spark, home.uri, table="nothing")

@@ -1,0 +1,33 @@
+"""A session of a Spark that lacks what the pipeline needs is refused by its version, before anything is done."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kafkascope.errors import UsageError
+from kafkascope.pipeline import ingest
+from kafkascope.pipeline.session import OLDEST_SPARK, OLDEST_STREAMS, check_version
+
+
+@pytest.mark.parametrize("version", ["4.0.1", "3.5.8", "4.0.0-preview2"])
+def test_an_older_spark_is_refused(version: str, tmp_path: Any) -> None:
+    session: Any = SimpleNamespace(version=version)
+    with pytest.raises(
+        UsageError, match=rf"^this session is of Spark {version}; the pipeline needs Spark 4\.1 or newer$"
+    ):
+        ingest(session, [tmp_path], tmp_path / "lake")
+    assert not (tmp_path / "lake").exists()
+
+
+@pytest.mark.parametrize("version", ["4.1.0", "4.3.0", "4.10.0-SNAPSHOT", "5.0.0"])
+def test_a_newer_one_is_taken(version: str) -> None:
+    session: Any = SimpleNamespace(version=version)
+    check_version(session)
+    assert OLDEST_SPARK < OLDEST_STREAMS
+
+
+def test_streams_need_a_newer_one() -> None:
+    session: Any = SimpleNamespace(version="4.1.4")
+    with pytest.raises(UsageError, match=r"following a folder needs Spark 4\.2 or newer$"):
+        check_version(session, OLDEST_STREAMS)
