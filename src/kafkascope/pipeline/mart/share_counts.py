@@ -82,7 +82,7 @@ FROM ({_SIDES})
 GROUP BY group_id, cluster, topic_id, partition, minute, delivery_count
 """
 _ACKNOWLEDGED = ", ".join(f"'{name}'" for name in ACKNOWLEDGED_OUTCOMES)
-# The smallest time that so many records did not exceed. A sort, since there may be millions of times in a minute.
+# Each record counts once. A sort, since there may be millions of times in a minute.
 _PERCENTILES = f"""
 SELECT '{_TIMES}' AS kind, group_id, cluster, minute, min(IF(so_far * 100 >= total * 50, micros, NULL)) AS p50_us,
        min(IF(so_far * 100 >= total * 95, micros, NULL)) AS p95_us, max(micros) AS max_us
