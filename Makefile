@@ -29,7 +29,7 @@ $(STAMP): pyproject.toml constraints.txt src/kafkascope/codec/_native.c
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "kafkascope needs Python 3.11 or newer; set PYTHON=")'
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@$(BIN)/python -m tools.install
-	@$(BIN)/python -m tools.kernels
+	@$(BIN)/kafkascope warm-up
 	@touch $(STAMP)
 	@echo "done: .venv/bin/kafkascope --help"
 
@@ -54,7 +54,7 @@ bench: setup
 	@$(BIN)/python -m bench
 
 soak: setup
-	@KAFKASCOPE_SOAK=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/codec tests/columnar tests/capture tests/hostile tests/lake/test_hostile_lake.py tests/lake/test_delta_spark.py tests/pipeline/test_marts_hostile.py tests/pipeline/test_killed.py tests/client/test_restarts.py tests/logs
+	@KAFKASCOPE_SOAK=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/codec tests/columnar tests/capture tests/hostile tests/lake/test_hostile_lake.py tests/lake/test_delta_spark.py tests/pipeline/test_marts_hostile.py tests/pipeline/test_killed.py tests/pipeline/test_archive.py tests/pipeline/test_views.py tests/client/test_restarts.py tests/logs
 
 lab: setup
 	@$(BIN)/python -m lab

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 # A replica or a group can be behind; a byte or a field comes after another.
 LAGGING = (
     *("far ", "lag ", "lags ", "lagged ", "fall ", "falls ", "be ", "been ", "furthest ", "replica ", "voters "),
-    *("was ", "records ", "| ", "… "),
+    *("was ", "records ", "| ", "… ", "epoch 1 is "),
 )
 NOT_BEHIND = "".join(f"(?<!{re.escape(word)})" for word in LAGGING)
 # A pattern of what isn't written, and what is written instead.

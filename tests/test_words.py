@@ -11,6 +11,7 @@ from tests.plain_words import unwanted
 ROOT = Path(__file__).parents[1]
 PAGES = [
     ROOT / "README.md",
+    ROOT / "CHANGELOG.md",
     ROOT / "CONTRIBUTING.md",
     *sorted((ROOT / "docs").glob("*.md")),
 ]

@@ -1,16 +1,18 @@
 """Runs `make demo`: four example messages, then the recorded incidents through the whole pipeline. Prints under 80
-lines; `--long` shows the whole page of each message."""
+lines; `--long` prints the page of each message and the complete report."""
 
 import argparse
 import os
 import shutil
 import sys
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from textwrap import shorten
+from typing import TYPE_CHECKING
 
-from kafkascope.cli.main import main as kafkascope
 from kafkascope.cli.reference.page import show_page
+from kafkascope.cli.report_text import print_report, print_verdict
 from kafkascope.cli.spark.ingest_account import print_lines, read_lines
 from kafkascope.cli.spark.options import need_spark
 from kafkascope.cli.spark.session import ProgressLine, spark_session, timings
@@ -23,6 +25,9 @@ from kafkascope.schema.export import span_text
 from kafkascope.schema.layouts.examples import example
 from kafkascope.schema.layouts.layout import Layout, layout
 from kafkascope.schema.prose import paragraphs
+
+if TYPE_CHECKING:
+    from kafkascope.report.build import Report
 
 _ROOT = Path(__file__).parents[1]
 CAPTURES = _ROOT / "tests" / "captures"
@@ -40,15 +45,15 @@ _STORY = (
     "Four recordings, made with tcpdump on a real Kafka: a share group with a member that hangs and one that dies, a"
     " streams group that loses a member, a quorum whose leader is killed, and thirteen clients of all ages."
 )
-_HEX_BYTES = 8
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.demo", description="Show kafkascope on recorded incidents.")
-    parser.add_argument("--long", action="store_true", help="show the whole page of each of the four messages")
-    messages(long=parser.parse_args(arguments).long)
+    parser.add_argument("--long", action="store_true", help="print the page of each message and the complete report")
+    long = parser.parse_args(arguments).long
+    messages(long=long)
     try:
-        _incidents()
+        _incidents(long=long)
     except KafkascopeError as error:
         print(f"kafkascope: {error}", file=sys.stderr)
         return error.exit_code
@@ -63,7 +68,7 @@ def messages(*, long: bool = False) -> None:
     for name, version in MESSAGES:
         _message(layout(name, version), long=long)
     if not long:
-        print("Each decodes to its example and encodes to the same bytes. More: kafkascope show ShareFetchRequest:2")
+        print("Each decodes and encodes to the same bytes. See kafkascope show ShareFetch:2")
 
 
 def _message(message_layout: Layout, *, long: bool) -> None:
@@ -82,11 +87,11 @@ def _message(message_layout: Layout, *, long: bool) -> None:
         print(f"  {len(data)} bytes decode to the example above and encode to the same bytes.")
         return
     facts = f"API key {known.key}, Kafka {span_text(known.releases_of(version))}, {len(data)} bytes"
-    print(f"  {paint(f'{known.name} v{version}', 'bold')}  {facts}: {data[:_HEX_BYTES].hex(' ')} …")
+    print(f"  {paint(f'{known.name} v{version}', 'bold')}  {facts}")
     print(f"    {shorten(paragraphs(known)[0].split('. ')[0], width() - 8, placeholder=' …')}")
 
 
-def _incidents() -> None:
+def _incidents(*, long: bool) -> None:
     _line()
     heading("The recorded incidents")
     prose(_STORY)
@@ -94,6 +99,9 @@ def _incidents() -> None:
     from kafkascope.lake.home import make_lake
     from kafkascope.pipeline.ingestion.ingest import ingest
     from kafkascope.pipeline.mart.build import build_marts
+    from kafkascope.report.build import build
+    from kafkascope.report.page.page import page
+    from kafkascope.report.summaries.scope import Scope
 
     shutil.rmtree(_HERE, ignore_errors=True)
     lake = make_lake(_HERE / "lake")
@@ -110,15 +118,25 @@ def _incidents() -> None:
     print_lines(read_lines(done))
     print()
     began = time.monotonic()
-    # Exit code 1 means that a finding is critical, which the demo expects.
-    code = kafkascope(["report", where, "--html", os.path.relpath(_HERE / "report.html")])
-    if code > 1:
-        raise SystemExit(code)
+    report = build(lake, Scope(), datetime.now(UTC))
+    file = _HERE / "report.html"
+    file.write_text(page(report), encoding="utf-8")
+    story(report, os.path.relpath(file), long=long)
     progress.seconds["the report"] = time.monotonic() - began
     print()
     print_lines([f"took {timings(progress.seconds)}"])
-    print(f"Next: open {os.path.relpath(_HERE / 'report.html')} in a browser; .venv/bin/kafkascope lake info {where};")
-    print("      .venv/bin/kafkascope show ShareFetch; .venv/bin/kafkascope --help")
+    print(f"Next: open {os.path.relpath(file)} in a browser")
+    print(f"      .venv/bin/kafkascope report {where}")
+    print("      .venv/bin/kafkascope show ShareFetch")
+
+
+def story(report: "Report", file: str, *, long: bool) -> None:
+    """The verdict and the incidents, and where the page is."""
+    if long:
+        print_report(report, [("page", file, os.path.getsize(file))])
+        return
+    print_verdict(report)
+    print(f"\nThe report with charts and evidence: {file}")
 
 
 def _line() -> None:

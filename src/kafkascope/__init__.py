@@ -1,6 +1,6 @@
-"""The Kafka wire, readable: `decode`, `encode`, `decode_frame`, `encode_frame`, `to_json`, `from_json`.
+"""Makes the Kafka wire readable: `decode`, `encode`, `decode_frame`, `encode_frame`, `to_json`, `from_json`.
 
-Names are loaded when first used, so that importing kafkascope costs next to nothing.
+Names are loaded on first use, so that importing kafkascope costs next to nothing.
 """
 
 from importlib import import_module

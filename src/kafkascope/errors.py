@@ -1,22 +1,22 @@
-"""One small tree of errors; each says in one line where it happened and what to do.
+"""Defines one small tree of errors. Each message is one line with the place and the fix.
 
 KafkascopeError
-├── UsageError          wrong use: an unknown message, a version that does not exist (exit code 2)
-│   └── NotFoundError   the answer is no: nothing of that name (exit code 1)
+├── UsageError          wrong use: an unknown message, a version that doesn't exist (exit code 2)
+│   └── NotFoundError   nothing has that name (exit code 1)
 ├── InputError          bad input: odd hex, an empty file, more bytes than a limit allows (exit code 3)
-│   ├── DecodeError     bytes that are not this message
+│   ├── DecodeError     bytes that aren't this message
 │   └── KernelError     a check inside a compiled kernel stopped it: a bug of ours, and no memory was touched
-├── EncodeError         a value that is not this message (exit code 3)
-├── ReachError          no connection, no authentication, or no answer in time (exit code 4)
-└── RefusedError        a broker answered with an error code (exit code 1)
-    └── AcknowledgeError  acknowledgements of a share consumer that did not count
+├── EncodeError         a value that isn't this message (exit code 3)
+├── ReachError          no connection, no authentication, or no response in time (exit code 4)
+└── RefusedError        a broker returned an error code (exit code 1)
+    └── AcknowledgeError  acknowledgements of a share consumer that didn't count
 
-A message never holds the bytes it is about: they may be secret.
+A message never contains the bytes it is about, since they may be secret.
 """
 
 
 class KafkascopeError(Exception):
-    """Base of everything this package raises on purpose."""
+    """Base of all errors that this package raises on purpose."""
 
     exit_code = 3
 
@@ -55,7 +55,7 @@ class EncodeError(KafkascopeError):
 
 
 class ReachError(KafkascopeError):
-    """DescribeQuorum v2 at 127.0.0.1:9092: no answer within 10 s; is the broker up, and is this its port?"""
+    """DescribeQuorum v2 at 127.0.0.1:9092: no response within 10 s; --timeout SECONDS waits longer"""
 
     exit_code = 4
 

@@ -1,11 +1,11 @@
-"""The extras of the package, and one line for whoever lacks one."""
+"""Lists the extras of the package, and raises a one-line error if one is missing."""
 
 from importlib.util import find_spec
 
 from kafkascope.errors import UsageError
 from kafkascope.formatting import join_names
 
-# Extra to the modules that it brings and whose lack shows, as in pyproject.toml.
+# Modules that each extra installs, as in pyproject.toml, and that are checked for.
 EXTRAS = {
     "columns": ("numba", "pyarrow"),
     "live": ("cryptography",),

@@ -42,7 +42,7 @@ def span(milliseconds: float) -> str:
 
 
 def latency(microseconds: int | None, unknown: str = "") -> str:
-    """Three digits that matter, for columns of a table: `87 µs`, `4.21 ms`, `1.50 s`."""
+    """Three significant digits, for columns of a table: `87 µs`, `4.21 ms`, `1.50 s`."""
     if microseconds is None:
         return unknown
     if microseconds < 1_000:
@@ -54,7 +54,7 @@ def latency(microseconds: int | None, unknown: str = "") -> str:
 
 
 def percent(share: float) -> str:
-    """`25 %`, `0.4 %`; never `0 %` of something that is there."""
+    """`25 %`, `0.4 %`; `0 %` only for 0."""
     if 0 < share < 0.001:
         return "less than 0.1 %"
     return f"{share * 100:.{0 if share >= 0.1 else 1}f}".removesuffix(".0") + " %"
@@ -71,10 +71,10 @@ def name_some(names: Iterable[str], left_out: int) -> str:
 
 
 def first_names(names: Sequence[str], most: int) -> str:
-    """As `name_some`; the others are left out."""
+    """Like `name_some`, with at most `most` names."""
     return name_some(names[:most], len(names) - most)
 
 
 def printable(text: str) -> str:
-    """Replaces characters that a terminal or a page would obey rather than show. The length stays."""
+    """Replaces characters that control a terminal or a page. The length stays the same."""
     return text if text.isprintable() else "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)

@@ -9,12 +9,12 @@ from kafkascope.formatting import printable
 
 @dataclass(frozen=True, slots=True)
 class Html:
-    """Finished markup. Only `el`, `join` and the pages' own files make it."""
+    """Finished markup, made only by `el`, `join` and the pages' own files."""
 
     text: str
 
     def __html__(self) -> str:
-        """For templates, which escape everything else."""
+        """Templates must not escape it."""
         return self.text
 
 
@@ -22,12 +22,12 @@ Child = Html | str | int | float | None | Iterable["Child"]
 _Attribute = str | int | float | bool | None
 
 NO_HTML = Html("")
-# They have no end tag.
+# Elements without an end tag.
 _VOID = frozenset({"meta", "input", "br", "hr", "wbr"})
 
 
 def el(tag: str, *children: Child, **attributes: _Attribute) -> Html:
-    """`el("rect", x=1, class_="bar")`; an underscore is a hyphen, one at the end goes, None and False leave out."""
+    """`el("rect", x=1, class_="bar")`. Underscores become hyphens, except at the end; None and False are left out."""
     start = f"<{tag}{''.join(_attribute(name, value) for name, value in attributes.items())}>"
     if tag in _VOID:
         return Html(start)
@@ -61,6 +61,6 @@ def _attribute(name: str, value: _Attribute) -> str:
 
 
 def coordinate(number: float) -> str:
-    """A tenth of a pixel is enough."""
+    """Rounds to a tenth of a pixel."""
     text = f"{number:.1f}".removesuffix(".0")
     return "0" if text == "-0" else text

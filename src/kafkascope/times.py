@@ -7,7 +7,7 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 def moment_of(microseconds: int) -> datetime | None:
-    """None for what no calendar has."""
+    """None for a time outside the calendar."""
     try:
         return EPOCH + microseconds * _MICROSECOND
     except OverflowError:

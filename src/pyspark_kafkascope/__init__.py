@@ -1,5 +1,5 @@
 """Spark finds data sources in modules named `pyspark_…`: with this one `spark.read.format("kafkascope")` works."""
 
-from kafkascope.pipeline.source import RecordingSource as DefaultSource
+from kafkascope.pipeline.source.data_source import RecordingSource as DefaultSource
 
 __all__ = ["DefaultSource"]

@@ -44,14 +44,14 @@ def parsed(text: str) -> dict[str, list[Any]]:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("quorum", NOBODY, "orders"), "check quorum is about no group"),
-        (("share-group", NOBODY, "--max-lag-ms", "5"), "told in records: --max-lag"),
+        (("quorum", NOBODY, "orders"), "check quorum takes no group"),
+        (("share-group", NOBODY, "--max-lag-ms", "5"), "in records: use --max-lag"),
         (("quorum", NOBODY, "--min-members", "2"), "a quorum has voters"),
-        (("quorum", NOBODY, "--json", "--format", "openmetrics"), "two forms"),
-        (("quorum", NOBODY, "--for", "soon"), "is no duration"),
+        (("quorum", NOBODY, "--json", "--format", "openmetrics"), "leave one out"),
+        (("quorum", NOBODY, "--for", "soon"), "isn't a duration"),
         (("quorum", NOBODY, "--threshold", "quorum_follower_behin.ms=5"), "did you mean quorum_follower_behind.ms"),
         (("qourum", NOBODY), "qourum"),
-        (("quorum", NOBODY, "--listen", "metrics"), "is no place to listen"),
+        (("quorum", NOBODY, "--listen", "metrics"), "isn't an address to listen on"),
     ],
 )
 def test_flags_that_say_nothing_are_refused(cli: Cli, arguments: tuple[str, ...], says: str) -> None:
@@ -75,7 +75,7 @@ def test_listens_on_loopback_unless_told(text: str, address: Address) -> None:
 
 @pytest.mark.parametrize("text", ["", "host", "1:2:x", "70000", "-1"])
 def test_a_place_that_is_none_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="is no place to listen"):
+    with pytest.raises(UsageError, match="isn't an address to listen on"):
         parse_listen(text)
 
 
@@ -176,12 +176,12 @@ def test_a_port_that_is_taken_is_said() -> None:
         port = url.split(":")[2].split("/")[0]
         answer = process("check", "all", NOBODY, "--listen", port)
         assert answer.returncode == 2
-        assert b"cannot listen at 127.0.0.1:" in answer.stderr
+        assert b"cannot listen on 127.0.0.1:" in answer.stderr
 
 
 def test_a_quorum_that_is_well_is_one_line(cluster: "Lab", cli: Cli) -> None:
     line = cli.out("check", "quorum", cluster.bootstrap)
-    assert re.fullmatch(r"healthy: quorum: node 1 leads in epoch \d+, 1 voter, at most 0 records behind\n", line)
+    assert re.fullmatch(r"healthy: quorum: node 1 leads in epoch \d+, 1 voter, lag at most 0 records\n", line)
     line = cli.out("check", "quorum", cluster.controllers, "--bootstrap-controller")
     assert line.startswith("healthy: quorum: node 1 leads")
 
@@ -309,7 +309,7 @@ def test_what_may_not_be_seen_is_named_and_not_called_healthy(secured_cluster: "
     assert "CLUSTER_AUTHORIZATION_FAILED (31); it needs Describe on Cluster" in alone.err
     assert is_one_line_error(alone.err)
     groups = cli("check", "streams-group", where, *login)
-    line = "not healthy: list of groups: Groups may be missing there: to see all needs Describe on Cluster.\n"
+    line = "not healthy: list of groups: Groups may be missing from it: seeing all needs the ACL Describe on Cluster.\n"
     assert (groups.code, groups.out) == (1, line)
     document = json.loads(cli("check", "all", where, "--json", *login).out)
     assert [gap["error"] for gap in document["gaps"]] == ["LEFT_OUT"]

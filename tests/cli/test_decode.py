@@ -101,7 +101,7 @@ def test_body_headed_body_and_frame_are_told_apart(chunk: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("cut", "message"), [(0, "bytes with length"), (4, "bytes without length"), (9, "the body alone")]
+    ("cut", "message"), [(0, "bytes with length"), (4, "bytes without length"), (9, "only the body")]
 )
 def test_a_response_is_read_in_every_dress(cli: Cli, cut: int, message: str) -> None:
     frame = bytes.fromhex(cli.out("example", "DescribeQuorumResponse:1", "--hex"))

@@ -108,8 +108,8 @@ def served() -> None:
 
 SHOWN: dict[str, tuple[Callable[[], None], str]] = {
     "quorum": (quorum, "Voter node 1 didn't fetch"),
-    "share-group": (share, "Standing still: orders-0"),
-    "streams-group": (streams, "has yet to give up active 0_1"),
+    "share-group": (share, "Stalled: orders-0"),
+    "streams-group": (streams, "has yet to release active 0_1"),
     "group": (classic, "lag 5 in all"),
     "groups": (groups, "Describe on Cluster"),
     "cluster": (cluster, "1 without a leader"),
@@ -202,7 +202,7 @@ def test_a_look_that_finds_nobody_steers_no_terminal(capsys: pytest.CaptureFixtu
         raise ReachError("a\x1b[2Jb: no answer")
 
     asyncio.run(_view_or_none(cast("Any", SimpleNamespace(look=nullcontext)), ask, True))
-    assert "a\ufffd[2Jb: no answer; trying again" in capsys.readouterr().out
+    assert "a\ufffd[2Jb: no answer; retrying" in capsys.readouterr().out
 
 
 def test_a_group_with_the_empty_id_has_a_label(
@@ -278,12 +278,12 @@ def test_json_has_lists_and_objects_alone() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["quorum", "--watch", "h:1"], "HOST goes before it"),
+        (["quorum", "--watch", "h:1"], "put HOST before it"),
         (["quorum", "h:1", "--watch", "0"], "not between"),
         (["quorum", "h:1", "--watch", "nan"], "not between"),
         (["share-group", "h:1", "--sample", "soon"], "--sample: 'soon'"),
         (["topic", "h:1"], "Missing argument"),
-        (["configs", "h:1", "broker:one"], "no node id"),
+        (["configs", "h:1", "broker:one"], "isn't a node id"),
         (["apis", "h:1", "--client", "java 9.9"], "not in the catalog"),
         (["quorums", "h:1"], "No such command"),
     ],

@@ -63,7 +63,7 @@ def test_no_java_is_no_error_until_spark_is_asked_for(
     assert "none was found; install Java 17 or newer" in " ".join(answer.out.split())
     answer = cli("doctor", "--spark")
     assert (answer.code, answer.err) == (1, "")
-    assert answer.out.rstrip().endswith("Spark does not start: see above.")
+    assert answer.out.rstrip().endswith("Spark doesn't start: see above.")
 
 
 def test_a_folder_that_cannot_be_written_to_is_told(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,7 +71,7 @@ def test_a_folder_that_cannot_be_written_to_is_told(cli: Cli, tmp_path: Path, mo
     monkeypatch.setenv("SPARK_LOCAL_DIRS", str(tmp_path / "file" / "folder"))
     row = checks(cli)["Spark's files"]
     assert not row["ok"] and "cannot be written to" in str(row["found"])
-    assert "set SPARK_LOCAL_DIRS to a folder" in str(row["fix"])
+    assert "set SPARK_LOCAL_DIRS to a writable folder" in str(row["fix"])
     (tmp_path / "file").unlink()
     assert checks(cli)["Spark's files"]["ok"]
     assert os.listdir(tmp_path / "file" / "folder") == []
@@ -82,7 +82,7 @@ def test_the_folder_of_kernels_is_told_with_its_size(cli: Cli) -> None:
     assert kept is not None
     row = checks(cli)["kernels"]
     count, total = contents(kept)
-    assert row["ok"] and str(row["found"]).startswith(f"{count} compiled, {size(total)} in {kept}; that of columns ")
+    assert row["ok"] and str(row["found"]).startswith(f"{count} compiled, {size(total)} in {kept}")
 
 
 def test_kernels_that_cannot_be_kept_are_told(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,7 +101,9 @@ def test_kernels_that_cannot_be_kept_are_told(cli: Cli, tmp_path: Path, monkeypa
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "new"))
     row = checks(cli)["kernels"]
     assert row["ok"] and str(row["found"]).startswith("0 compiled, 0 B in ")
-    assert str(row["found"]).endswith("those of captures are compiled by the first `read`")
+    assert str(row["found"]).endswith(
+        "; others are compiled when they are first needed, or all by `kafkascope warm-up`"
+    )
 
 
 def test_spark_starts_and_a_worker_answers_when_asked() -> None:
@@ -109,5 +111,5 @@ def test_spark_starts_and_a_worker_answers_when_asked() -> None:
     answer = process("doctor", "--spark", timeout=300)
     output = " ".join(answer.stdout.decode().split())
     assert answer.returncode == 0
-    assert "a Python worker answers in" in output
-    assert output.rstrip().endswith("The catalog and the codec are whole.")
+    assert "a Python worker responds in" in output
+    assert output.rstrip().endswith("The catalog and the codec work.")

@@ -209,11 +209,11 @@ def test_json_that_is_no_object_is_refused(cli: Cli, value: str) -> None:
         (b"   \n", "empty"),
         (b"[" * 100_000, "nested too deep"),
         (b'{"a":' * 100_000, "nested too deep"),
-        (b"\xff{}", "no UTF-8"),
-        (b"\xff\xfe{", "no UTF-16"),
+        (b"\xff{}", "isn't UTF-8"),
+        (b"\xff\xfe{", "isn't UTF-16"),
         (b'{"generationId": ' + b"9" * 5000 + b"}", "kafkascope: "),
     ],
-    ids=["cut", "quotes", "empty", "blank", "deep list", "deep object", "no UTF-8", "no UTF-16", "huge number"],
+    ids=["cut", "quotes", "empty", "blank", "deep list", "deep object", "isn't UTF-8", "isn't UTF-16", "huge number"],
 )
 def test_broken_json_is_one_line_with_its_place(cli: Cli, tmp_path: Path, text: bytes, message: str) -> None:
     file = tmp_path / "value.json"
@@ -236,4 +236,4 @@ def test_a_key_that_stands_twice_is_refused(cli: Cli, text: str) -> None:
     answer = cli("encode", "HeartbeatRequest:0", text)
     assert (answer.code, answer.out) == (3, "")
     assert is_one_line_error(answer.err)
-    assert "groupId stands twice in one object" in answer.err
+    assert "groupId occurs twice in one object" in answer.err

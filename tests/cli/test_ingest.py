@@ -71,8 +71,8 @@ def test_ctrl_c_is_one_line_and_leaves_nothing_behind(tmp_path: Path, heard: str
         guard.cancel()
     assert (code, out) == (130, b"")
     landed = heard == "building the marts"
-    rest = f"the recordings are in the lake, kafkascope marts {lake}" if landed else "the same command"
-    assert errors == f"interrupted; {rest} does the rest\n"
+    rest = f"the recordings are in the lake, run kafkascope marts {lake}" if landed else "run the same command again"
+    assert errors == f"interrupted; {rest} for the rest\n"
     assert os.listdir(temporary) == []
     signs = lake / "_ingests"
     assert not signs.exists() or os.listdir(signs) == []
@@ -109,14 +109,19 @@ def test_a_jvm_that_dies_while_its_session_stops_is_left_without_a_warning() -> 
         ([SHARE, "--lake", "full"], 2, "isn't empty and isn't a lake"),
         ([SHARE, "--lake", "full/file"], 2, "a file; a lake is a folder"),
         ([SHARE, "--lake", "newer"], 3, "a lake of format 99"),
-        ([SHARE, "--lake", "new", "--port", "70000"], 2, "70000 is no port"),
+        ([SHARE, "--lake", "new", "--port", "70000"], 2, "70000 isn't a port"),
         ([SHARE, "--lake", "new", "--cores", "0"], 2, "'--cores'"),
-        ([SHARE, "--lake", "new", "--threshold", "records"], 2, "sets nothing; say share_lock_expired.records=5"),
+        (
+            [SHARE, "--lake", "new", "--threshold", "records"],
+            2,
+            "isn't NAME=NUMBER; write it as share_lock_expired.records=5",
+        ),
         ([SHARE, "--lake", "new", "--threshold", "share.x=1"], 2, "unknown threshold share.x"),
         ([SHARE, "--lake", "new", "--no-marts", "--threshold", "client_throttled.ms=1"], 2, "--no-marts makes none"),
-        ([SHARE, "--lake", "new", "--marts-every", "9"], 2, "--marts-every goes with --follow"),
-        ([".", "--lake", "new", "--follow", "--no-marts", "--marts-every", "9"], 2, "without --no-marts"),
-        ([SHARE, "--lake", "new", "--follow"], 2, "a file; --follow goes with the folder"),
+        ([SHARE, "--lake", "new", "--vacuum-after", "soon"], 2, "--vacuum-after: 'soon' "),
+        ([SHARE, "--lake", "new", "--marts-every", "9"], 2, "--marts-every needs --follow"),
+        ([".", "--lake", "new", "--follow", "--no-marts", "--marts-every", "9"], 2, "doesn't work with --no-marts"),
+        ([SHARE, "--lake", "new", "--follow"], 2, "is a file; give --follow the folder"),
         (["empty", "full", "--lake", "new", "--follow"], 2, "--follow goes with one folder"),
         (["nowhere", "--lake", "new", "--follow"], 1, "no such directory"),
     ],
@@ -184,14 +189,14 @@ def test_the_account_tells_losses_and_what_was_left_alone() -> None:
     printed = lines(done)
     assert printed[:5] == [
         "1 file (1.0 kB) read: 90 packets, 7 exchanges",
-        "  3 without an answer",
+        "  3 without a response",
         "  lost: 512 B in 2 places of Kafka streams",
-        "  trouble in the files: cut (1)",
-        "  2 rows in the table quarantine: what could not be read, and why",
+        "  problems in the files: cut (1)",
+        "  2 rows in the table quarantine: frames that could not be read, and why",
     ]
-    assert printed[5] == "  left alone: 4 connections TLS (900 B)"
+    assert printed[5] == "  not Kafka: 4 connections TLS (900 B)"
     assert "kafkascope ingest kafka-request.log" in printed[6]
-    assert "2 files in the lake already: nothing added of them" in printed
+    assert "2 files already in the lake: nothing added from them" in printed
     assert "not read: 2 more; --json names them all" in printed
     assert printed[-3:] == ["marts: no findings", "took 2 s: reading 2 s", "next: kafkascope report 'my lake'"]
 

@@ -40,7 +40,7 @@ def test_hex_in_groups_of_eight_keeps_its_zeros(cli: Cli) -> None:
     assert parse_text("00000000 0000") == bytes(6)
     assert parse_text("00000000 00000000 0000") == bytes(10)
     assert parse_text("00000000 00 00") == bytes(6)
-    assert "6 bytes, the body alone" in cli.out("decode", "--as", "HeartbeatResponse:1", "00000000 0000")
+    assert "6 bytes, only the body" in cli.out("decode", "--as", "HeartbeatResponse:1", "00000000 0000")
 
 
 @pytest.mark.parametrize("columns", ["20", "32", "60"])

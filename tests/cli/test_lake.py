@@ -54,11 +54,11 @@ def test_info_of_a_new_lake_is_a_line(cli: Cli, tmp_path: Path) -> None:
 def test_vacuum_says_what_goes_and_takes_it(cli: Cli, lake: Lake) -> None:
     before = on_disk(lake)
     output = cli.out("lake", "vacuum", lake.uri, "--dry-run")
-    assert "Of ingests that died (77aa): would be taken out" in output
+    assert "Of ingests that died (77aa): would be removed" in output
     assert on_disk(lake) == before
     output = cli.out("lake", "vacuum", lake.uri)
-    assert "Of ingests that died (77aa): taken out" in output
-    assert "1 file of" in output and "too young to delete" in output
+    assert "Of ingests that died (77aa): removed" in output
+    assert "1 file of" in output and "too new to delete" in output
     assert on_disk(lake) == before
     done = json.loads(cli.out("lake", "vacuum", lake.uri, "--older-than", "0s", "--json"))
     assert (done["dry_run"], done["ingests"], done["deleted_files"], done["waiting_files"]) == (False, [], 1, 0)
@@ -67,7 +67,7 @@ def test_vacuum_says_what_goes_and_takes_it(cli: Cli, lake: Lake) -> None:
 
 def test_expire_takes_whole_days(cli: Cli, lake: Lake) -> None:
     output = cli.out("lake", "expire", lake.uri, "--before", "2026-11-16", "--dry-run")
-    assert "Before 2026-11-16: would be taken out" in output
+    assert "Before 2026-11-16: would be removed" in output
     assert "Marts keep the rows of those days until kafkascope marts" in output
     assert len(seen(lake)) == 1201
     done = json.loads(cli.out("lake", "expire", lake.uri, "--before", "2026-11-16", "--json"))
@@ -83,9 +83,9 @@ def test_expire_takes_whole_days(cli: Cli, lake: Lake) -> None:
         (["info", "."], 3, "isn't a kafkascope lake"),
         (["info", "newer"], 3, "a lake of format 99"),
         (["info", "gopher://x"], 2, "can't be opened"),
-        (["expire", "none", "--before", "soon"], 2, "is no day; say 2026-11-15"),
+        (["expire", "none", "--before", "soon"], 2, "isn't a day; write it as 2026-11-15"),
         (["expire", "none"], 2, "kafkascope lake expire: Missing option '--before'"),
-        (["vacuum", "none", "--older-than", "long"], 2, "is no duration; say 250us, 100ms, 1.5s, 2m, 24h or 7d"),
+        (["vacuum", "none", "--older-than", "long"], 2, "isn't a duration; write it as 250us, 100ms"),
         (["vacuum", "none", "--older-than", "7d"], 1, "there is no lake here"),
         (["info", ""], 2, "an empty path"),
         (["vacuum", "none"], 1, "there is no lake here"),

@@ -42,7 +42,7 @@ def test_errors_lists_every_code(cli: Cli) -> None:
 
 def test_errors_of_an_api_stand_by_field(cli: Cli) -> None:
     out = cli.out("errors", "--api", "ShareFetch:2")
-    assert out.startswith("Errors that ShareFetch v2 is known to answer with\n")
+    assert out.startswith("Errors that ShareFetch v2 is known to return\n")
     document = json.loads(cli.out("errors", "--api", "ShareFetch:2", "--json"))
     fields = {row["name"]: row["fields"] for row in document}
     assert fields["INVALID_RECORD_STATE"] == ["Responses.Partitions.AcknowledgeErrorCode"]
@@ -168,7 +168,7 @@ def test_the_catalog_counts_itself(cli: Cli) -> None:
 
 
 def test_doctor_finds_the_codec_whole(cli: Cli) -> None:
-    assert cli.out("doctor").rstrip().endswith("The catalog and the codec are whole.")
+    assert cli.out("doctor").rstrip().endswith("The catalog and the codec work.")
     document = json.loads(cli.out("doctor", "--json"))
     assert document["ok"] is True
     assert {"Python", "catalog", "cramjam", "crc32c", "[columns]", "[spark]"} <= {

@@ -71,7 +71,7 @@ def test_help_that_cannot_be_written_is_one_line(arguments: list[str]) -> None:
     with open("/dev/full", "w") as full:
         done = subprocess.run([COMMAND, *arguments], stdout=full, stderr=subprocess.PIPE, timeout=60)
     assert done.returncode == 3
-    assert done.stderr == b"kafkascope: cannot write the answer: no space left on device\n"
+    assert done.stderr == b"kafkascope: cannot write the output: no space left on device\n"
 
 
 @pytest.mark.parametrize("arguments", [[], ["--help"]], ids=" ".join)

@@ -37,9 +37,9 @@ def rows(lake: Path, name: str) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("--every", "0s"), "--every: 0 is no time to wait"),
-        (("--every", "often"), "is no duration"),
-        (("--once", "--for", "5s"), "--for has no meaning"),
+        (("--every", "0s"), "--every: 0 isn't a time to wait"),
+        (("--every", "often"), "isn't a duration"),
+        (("--once", "--for", "5s"), "--for has no effect"),
     ],
 )
 def test_flags_that_say_nothing_are_refused(cli: Cli, tmp_path: Path, arguments: tuple[str, ...], says: str) -> None:
@@ -51,7 +51,7 @@ def test_flags_that_say_nothing_are_refused(cli: Cli, tmp_path: Path, arguments:
 
 def test_an_empty_lake_is_not_this_folder(cli: Cli) -> None:
     answer = cli("observe", NOBODY, "--lake", "")
-    assert (answer.code, "--lake: an empty text is no folder" in answer.err) == (2, True)
+    assert (answer.code, "--lake: the name of the folder is empty" in answer.err) == (2, True)
 
 
 def test_what_goes_wrong_is_said_once_until_it_was_well_for_long(capsys: pytest.CaptureFixture[str]) -> None:

@@ -48,7 +48,7 @@ def test_an_unknown_api_is_suggested_for(cli: Cli) -> None:
 def test_an_api_that_controllers_alone_serve_is_not_there(flag: str, cluster: Cluster, cli: Cli) -> None:
     answer = cli("probe", cluster.bootstrap, "--api", "Vote", flag)
     assert (answer.code, answer.out, is_one_line_error(answer.err)) == (1, "", True)
-    assert "this broker does not offer Vote; it is for controllers" in answer.err
+    assert "this broker doesn't serve Vote; it is for controllers" in answer.err
 
 
 def test_a_host_is_needed_and_must_be_there(cli: Cli) -> None:

@@ -384,18 +384,18 @@ def test_much_tls_beside_kafka_is_told_with_what_to_do(cli: Cli, tmp_path: Path)
     path.write_bytes(pcap(merged([consumer(), tls])))
     result = cli("read", str(path))
     assert result.code == 0
-    assert "left alone: 1 connection TLS (410 B)" in result.err
+    assert "not Kafka: 1 connection TLS (410 B)" in result.err
     assert "Record on a plain listener, or give the broker's request log instead" in result.err
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--slow", "soon"], "'soon' is no duration"),
-        (["--between", "noon", "-"], "'noon' is no time"),
-        (["--records"], "--records and --full go with --exchange"),
-        (["--stats", "--follow"], "--stats is for a whole recording"),
-        (["--exchange", "00", "--stats"], "--exchange shows one exchange"),
+        (["--slow", "soon"], "'soon' isn't a duration"),
+        (["--between", "noon", "-"], "'noon' isn't a time"),
+        (["--records"], "--records and --full need --exchange"),
+        (["--stats", "--follow"], "--stats needs the whole recording"),
+        (["--exchange", "00", "--stats"], "--exchange prints one exchange"),
         (["--port", "x"], "not a valid integer"),
     ],
 )

@@ -248,7 +248,7 @@ NOTHING: list[tuple[str, bytes, str]] = [
         "27 packets of a link type that isn't read (147)",
     ),
     ("packets in part", pcap(PACKETS, snap_length=62), "recorded in part, 550 B lost; record whole packets: tcpdump"),
-    ("a request log without a request", LOG.encode(), "no request in it that can be read (1 log line"),
+    ("a request log without a request", LOG.encode(), "no readable request in it (1 log line"),
 ]
 
 
@@ -297,7 +297,7 @@ def test_an_id_that_is_not_there_may_be_in_a_file_that_cannot_be_read(cli: Cli, 
         result = cli("read", *map(str, files), "--exchange", "f" * 24)
         assert (result.code, result.out) == (3, "")
         assert "is a directory" in result.err.splitlines()[0]
-        assert "no exchange has an id that starts with ffff" in result.err.splitlines()[-1]
+        assert "no exchange id starts with ffff" in result.err.splitlines()[-1]
 
 
 def test_several_files_that_are_all_bad_have_a_line_each(cli: Cli, tmp_path: Path) -> None:
@@ -333,11 +333,11 @@ def test_following_is_advised_for_plain_files_alone(cli: Cli, tmp_path: Path, fo
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--between", "noon", "-"], "--between: 'noon' is no time; say 2026-11-15T09:30:00, or - for an open end"),
-        (["--between", "-", "2026-13-40"], "'2026-13-40' is no time"),
+        (["--between", "noon", "-"], "--between: 'noon' isn't a time; write it as 2026-11-15T09:30:00"),
+        (["--between", "-", "2026-13-40"], "'2026-13-40' isn't a time"),
         (["--between", "2026-01-01"], "--between"),
-        (["--between", "2026-01-02", "2026-01-01"], "--between: the end 2026-01-01 is not behind the start 2026-01-02"),
-        (["--slow", "-5ms"], "'-5ms' is no duration"),
+        (["--between", "2026-01-02", "2026-01-01"], "--between: the end 2026-01-01 isn't after the start 2026-01-02"),
+        (["--slow", "-5ms"], "'-5ms' isn't a duration"),
         (["--port", "70000"], "70000"),
         (["--exchange", ""], "an exchange id has up to 24 hex digits"),
         (["--where", "api = 'x'"], "use == instead of = (character 5)"),

@@ -43,7 +43,7 @@ def test_older_pipe_behind_a_newer_file_is_named(
 ) -> None:
     newer, older = parts(tmp_path, *bounds)
     done = cli("read", "--json", newer, "-", stdin=Path(older).read_bytes())
-    notice = f"standard input is older than {newer} in front of it: of one recording, give the oldest file first"
+    notice = f"standard input is older than {newer} before it: give the files of a recording oldest first"
     assert (notice in done.err) == misplaced
 
 

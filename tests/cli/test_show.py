@@ -35,7 +35,7 @@ def test_the_size_is_the_frames_prefix_and_no_header_field(page: str) -> None:
     wire = section(page, "On the wire").splitlines()
     assert [line.split() for line in wire[1:4]] == [
         ["Frame"],
-        ["0", "4", "message_size", "int32,", "counts", "the", "bytes", "behind", "it"],
+        ["0", "4", "message_size", "int32,", "counts", "the", "bytes", "after", "it"],
         ["Request", "header", "v2"],
     ]
 
@@ -66,7 +66,7 @@ def test_containers_have_counts_and_nested_structs_stand_under_their_parents(pag
 
 
 def test_errors_stand_by_the_field_that_carries_them(page: str) -> None:
-    errors = section(page, "Errors in the answer")
+    errors = section(page, "Errors in the response")
     groups = re.split(r"\n(?=  in )", errors)
     acknowledge = [group for group in groups if "INVALID_RECORD_STATE" in group]
     assert len(acknowledge) == 1
@@ -91,7 +91,9 @@ def test_the_schema_is_typed_json(cli: Cli, page: str) -> None:
 def test_the_example_is_json_and_its_bytes_say_the_same(page: str) -> None:
     example = json.loads(section(page, "Example"))
     assert example["topics"][0]["partitions"][0]["partitionIndex"] == 0
-    rows = re.findall(r"^[0-9a-f]{6}  ((?:[0-9a-f]{2} ?)+)(?:  |$)", page.split("\nIts bytes\n")[1], re.MULTILINE)
+    rows = re.findall(
+        r"^[0-9a-f]{6}  ((?:[0-9a-f]{2} ?)+)(?:  |$)", page.split("\nBytes of the example\n")[1], re.MULTILINE
+    )
     data = bytes.fromhex("".join(rows))
     frame = decode_frame(data)
     assert frame.exact

@@ -54,14 +54,14 @@ async def _with(settings: Settings) -> None:
 @pytest.mark.parametrize(
     ("arguments", "more", "message"),
     [
-        ((3,), {}, "by its name"),
-        ((None,), {}, "by its name"),
+        ((3,), {}, "an API is text"),
+        ((None,), {}, "an API is text"),
         (("Metadata", []), {}, "not a list"),
         (("Metadata", ""), {}, "not a str"),
         (("Metadata", 0), {}, "not an int"),
         (("Metadata",), {"to": 1}, "not an int"),
-        (("Metadata",), {"to": "node:x"}, "say node:1"),
-        (("Metadata",), {"to": ""}, "nobody to send to"),
+        (("Metadata",), {"to": "node:x"}, "write node:1"),
+        (("Metadata",), {"to": ""}, "isn't a target"),
         (("Metadata",), {"timeout": "5"}, "seconds"),
         (("Metadata",), {"timeout": NAN}, "seconds"),
         (("Metadata",), {"timeout": 0}, "seconds"),
@@ -98,7 +98,7 @@ def test_addresses_come_in_every_form_and_targets_as_text() -> None:
 def test_errors_call_a_topic_by_its_name_or_by_the_id_in_kafkas_form() -> None:
     async def use(cluster: Cluster, _: Stage) -> None:
         request = {"topics": [{**FETCH["topics"][0], "partitions": [{"partition": 7}]}]}
-        with pytest.raises(RefusedError, match="topic orders has 1 partitions; 7 is not one of them"):
+        with pytest.raises(RefusedError, match="topic orders has 1 partitions, but no partition 7"):
             await cluster.call("Fetch", request)
         from uuid import UUID
 

@@ -17,7 +17,7 @@ CASES = {
     "expired": (EXPIRED, ["--ca", "{ca}"], 4, "expired on"),
     "other host": (OTHER_HOST, ["--ca", "{ca}"], 4, "it is for broker.example.org"),
     "unknown authority": (TLS, ["--tls"], 4, "--ca FILE"),
-    "client certificate": (MTLS, ["--ca", "{ca}"], 4, "wants a client certificate"),
+    "client certificate": (MTLS, ["--ca", "{ca}"], 4, "requires a client certificate"),
     "TLS to plain text": (PLAIN, ["--ca", "{ca}"], 4, "a listener without TLS does that"),
     "plain text to TLS": (TLS, [], 4, "--tls"),
     "no login": (SASL, [], 4, "--sasl-mechanism"),
@@ -29,7 +29,7 @@ CASES = {
     ),
     "missing file": (TLS, ["--ca", "{none}"], 3, "no such file"),
     "file of settings": (TLS, ["--config", "{wrong}"], 4, "--tls"),
-    "no mechanism": (SASL, ["--username", "alice"], 2, "which SASL mechanism"),
+    "no mechanism": (SASL, ["--username", "alice"], 2, "the SASL mechanism is missing"),
 }
 
 

@@ -48,10 +48,10 @@ def refused(
         (b"SSH-2.0-OpenSSH_9.6\r\n", "an SSH server, not Kafka"),
         (b"-ERR unknown command\r\n", "Redis, not Kafka"),
         (b"220 mail ready\r\n", "a mail or FTP server, not Kafka"),
-        (b"what do you want?\n", "something that speaks text, not Kafka"),
+        (b"what do you want?\n", "a server with a text protocol, not Kafka"),
         (bytes.fromhex("15 0303 0002 0246"), "a TLS listener: connect with TLS (--tls)"),
-        (bytes.fromhex("7fffffff"), "looks like something that is not Kafka: give the port of a broker"),
-        (bytes.fromhex("ffffffff"), "looks like something that is not Kafka: give the port of a broker"),
+        (bytes.fromhex("7fffffff"), "looks like a server that isn't Kafka: give the port of a broker"),
+        (bytes.fromhex("ffffffff"), "looks like a server that isn't Kafka: give the port of a broker"),
         (bytes.fromhex("00000000"), "the shortest has 4: it looks like something that is not Kafka"),
         (bytes.fromhex("ff000000 00000000"), "not Kafka: give the port of a broker"),
         (bytes.fromhex("e3a91277 00112233"), "not Kafka: give the port of a broker"),
@@ -68,7 +68,7 @@ def test_names_a_server_that_speaks_first(data: bytes) -> None:
 
 def test_a_frame_larger_than_the_limit_is_not_waited_for() -> None:
     text = refused(sending((MAX_FRAME_BYTES + 1).to_bytes(4, "big")))
-    assert "sent no answer" in text
+    assert "sent no response" in text
 
 
 def test_a_close_before_any_answer_hints_at_tls() -> None:
@@ -88,7 +88,7 @@ def test_a_close_after_api_versions_hints_at_sasl() -> None:
 
 @pytest.mark.parametrize("data", [b"\x00", b"\x00\x00\x00", b"\x00\x00\x01\x00", b"\x00\x00\x01\x00\x00\x00\x00\x00ab"])
 def test_a_close_in_the_middle_of_a_frame_says_so(data: bytes) -> None:
-    assert "in the middle of an answer" in refused(sending(data))
+    assert "during a response" in refused(sending(data))
 
 
 def test_half_an_answer_then_close_fails_a_call_that_was_under_way() -> None:
@@ -98,12 +98,12 @@ def test_half_an_answer_then_close_fails_a_call_that_was_under_way() -> None:
 
     text = refused(handler, seconds=SHORT)
     assert "ListGroups v5 at" in text
-    assert "in the middle of an answer (36 of " in text
+    assert "during a response (36 of " in text
 
 
 def test_silence_from_the_start_ends_at_the_connect_timeout() -> None:
     text = refused(silence, connecting=SHORT)
-    assert "no answer to ApiVersions within 0.3 s" in text
+    assert "no response to ApiVersions within 0.3 s" in text
 
 
 def test_silence_after_the_greeting_ends_at_the_deadline() -> None:
@@ -137,12 +137,12 @@ def test_a_wrong_correlation_id_closes_the_connection() -> None:
         await silence(peer)
 
     text = refused(handler, seconds=30.0)
-    assert "answered correlation id 4711 where " in text
+    assert "responded with correlation id 4711 where " in text
     assert len(connections) == 1  # it is not Kafka, and will not be
 
 
 def test_an_answer_too_short_for_a_header_is_told() -> None:
-    assert "sent an answer of 2 bytes" in refused(sending(b"\x00\x00\x00\x02ab"))
+    assert "sent a response of 2 bytes" in refused(sending(b"\x00\x00\x00\x02ab"))
 
 
 def test_an_answer_to_api_versions_that_is_garbage_is_not_kafka() -> None:
@@ -152,7 +152,7 @@ def test_an_answer_to_api_versions_that_is_garbage_is_not_kafka() -> None:
         await peer.write(len(content).to_bytes(4, "big") + content)
         await silence(peer)
 
-    assert "no answer to ApiVersions; it looks like no Kafka" in refused(handler)
+    assert "aren't a response to ApiVersions; this isn't Kafka" in refused(handler)
 
 
 def test_an_answer_that_does_not_decode_names_message_and_place() -> None:
@@ -171,7 +171,7 @@ def test_a_port_where_nobody_listens_is_told_at_once() -> None:
     async def work() -> None:
         async with serving(silence) as address:
             pass
-        with pytest.raises(ReachError, match=f"{address}: connection refused; is a broker up"):
+        with pytest.raises(ReachError, match=f"{address}: connection refused; is a broker running"):
             async with connect(str(address)):
                 raise AssertionError("not reached")
 

@@ -49,8 +49,8 @@ def test_a_server_that_does_not_know_the_password_gets_no_session() -> None:
     """It says yes to everything; only the signature tells."""
     first = {"authBytes": "r={nonce}server,s={salt},i=4096"}
     message = refusal(scram(), [first, {"authBytes": "v=AAAA"}])
-    assert message.endswith("the server's signature is wrong; it does not know the password")
-    assert refusal(scram(), [first, {"authBytes": ""}]).endswith("the server's message is no SCRAM")
+    assert message.endswith("the server's signature is wrong; it doesn't know the password")
+    assert refusal(scram(), [first, {"authBytes": ""}]).endswith("the server's message isn't SCRAM")
 
 
 def test_a_server_that_asks_for_a_weak_proof_gets_none() -> None:

@@ -72,9 +72,9 @@ def test_defaults_in_the_help_are_those_of_the_settings() -> None:
 
     helps = {parameter.name: parameter.help for parameter in command.params if isinstance(parameter, click.Option)}
     defaults = Settings(())
-    assert str(helps["timeout"]).endswith(f"; {defaults.timeout:g}.")
-    assert str(helps["connect_timeout"]).endswith(f"; {defaults.connect_timeout:g}.")
-    assert str(helps["client_id"]).endswith(f"; {defaults.client_id}.")
+    assert str(helps["timeout"]).endswith(f"; default {defaults.timeout:g}.")
+    assert str(helps["connect_timeout"]).endswith(f"; default {defaults.connect_timeout:g}.")
+    assert str(helps["client_id"]).endswith(f"; default {defaults.client_id}.")
 
 
 def write(path: Path, text: str) -> Path:
@@ -159,7 +159,7 @@ def test_a_token_alone_means_oauthbearer(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"username": "u"}, "which SASL mechanism"),
+        ({"username": "u"}, "the SASL mechanism is missing"),
         ({"sasl_mechanism": "PLAIN"}, "--username"),
         ({"sasl_mechanism": "PLAIN", "username": "u"}, "--password-file"),
         ({"sasl_mechanism": "OAUTHBEARER"}, "--token-file"),
@@ -310,7 +310,7 @@ def test_an_address_that_says_tls_is_not_dialled_without() -> None:
 
 def test_a_wrong_variable_for_addresses_is_named_and_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KAFKASCOPE_BOOTSTRAP", "a:1 password=pw")
-    with pytest.raises(UsageError, match=r"^KAFKASCOPE_BOOTSTRAP: address 1 is none") as caught:
+    with pytest.raises(UsageError, match=r"^KAFKASCOPE_BOOTSTRAP: address 1 isn't valid") as caught:
         settings_from("-", {})
     assert "pw" not in str(caught.value)
 

@@ -61,7 +61,7 @@ def _has(api: str, version: int, place: str) -> bool:
         ("CreateTopics", 7, {"topics": []}, "create topics"),
         ("JoinGroup", 9, {"groupId": "g"}, "join group, which rebalances: g"),
         ("InitProducerId", 5, {"transactionalId": None}, "allocate a producer id, or fence the producers of"),
-        ("Metadata", 3, {"topics": [{"name": "orders"}]}, "create topics that do not exist"),
+        ("Metadata", 3, {"topics": [{"name": "orders"}]}, "create missing topics"),
         ("Metadata", 12, {"topics": [{"name": "orders"}], "allowAutoTopicCreation": True}, "create topics"),
         ("Fetch", 17, {"replicaState": {"replicaId": 2}}, "fetch as replica 2"),
         ("ShareFetch", 1, {"groupId": "g"}, "acquire records for share group"),
@@ -92,7 +92,7 @@ def test_names_a_topic_rather_than_its_id() -> None:
 )
 def test_what_the_broker_only_checks_needs_no_word(api: str, version: int, value: dict[str, object]) -> None:
     change = effect(api, version, value)
-    assert (change.changes, change.remark) == (False, "the broker only checks it: a dry run there")
+    assert (change.changes, change.remark) == (False, "the broker only validates it")
 
 
 def test_one_transaction_that_is_not_only_verified_is_a_write() -> None:

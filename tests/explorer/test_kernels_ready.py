@@ -28,7 +28,7 @@ import gc, io, sys
 from pathlib import Path
 from numba.core.dispatcher import Dispatcher
 from kafkascope.explorer.decode.recordings import recording_facts
-from kafkascope.explorer.decode.warm_up import warm_up
+from kafkascope.capture.warm_up.kernels import load_readers
 
 def loaded():
     return {
@@ -36,7 +36,7 @@ def loaded():
         for found in gc.get_objects() if isinstance(found, Dispatcher) for signature in found.signatures
     }
 
-warm_up()
+load_readers()
 before = loaded()
 assert before
 for path in sys.argv[1:]:
@@ -47,7 +47,7 @@ print(sorted(loaded() - before))
 
 def test_after_the_warm_up_no_recording_needs_another_kernel() -> None:
     paths = [str(path) for name in ("capture.pcap.xz", "request-1.log.xz") for path in CAPTURES.glob(f"*/{name}")]
-    assert len(paths) == 8
+    assert len(paths) >= 8
     process = subprocess.run([sys.executable, "-c", LOADED, *paths], capture_output=True, text=True, check=True)
     assert process.stdout == "[]\n"
 

@@ -79,8 +79,8 @@ def test_the_answer_of_a_token_endpoint_takes_what_its_cap_says(form: str) -> No
     with endpoint(parts) as url:
         ran = run(ENDPOINT, f"ask({url!r})")
     assert ran.output.splitlines()[-1] in (
-        "the token endpoint sent no whole HTTP answer",
-        "the token endpoint's answer has no access_token",
+        "the token endpoint sent no complete HTTP response",
+        "the token endpoint's response has no access_token",
     )
     assert ran.peak < most
 
@@ -94,7 +94,7 @@ async def read(frame):
     try:
         print(len((await read_response("ListGroups", 5, frame)).value["groups"]))
     except DecodeError as error:
-        print(str(error).partition(", ")[2])
+        print(str(error).partition(" bytes ")[2])
 def weight(count):
     frame = groups_frame(count)
     return len(frame) + asyncio.run(weigh_response("ListGroups", 5, frame, 1 << 40))[0].memory
@@ -113,7 +113,7 @@ asyncio.run(read(groups_frame(8 * count) + bytes(1)))
 """
     ran = run(CAREFUL, code)
     _, read, count, refused = ran.output.splitlines()
-    assert (read, refused) == (count, "which are not as Kafka writes them")
+    assert (read, refused) == (count, "isn't in the form that Kafka writes")
     assert limits.MAX_CAREFUL_MEMORY_BYTES / 2 < ran.peak < limits.MAX_CAREFUL_MEMORY_BYTES + 4 * MIB
 
 

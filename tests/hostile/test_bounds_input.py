@@ -113,7 +113,7 @@ def test_more_text_than_the_largest_frame_takes_is_refused(stdin: bool, tmp_path
     path = tmp_path / "text"
     path.write_bytes(b" " * (5 * MIB))
     output, peak = read_in_a_child(path, f"limits.MAX_INPUT_CHARACTERS = {4 * MIB}", stdin=stdin)
-    assert output.endswith(f"is larger than {4 * MIB} bytes, the most that one frame takes")
+    assert output.endswith(f"is larger than {4 * MIB} bytes, the limit for one frame")
     assert peak < 16 * MIB
 
 

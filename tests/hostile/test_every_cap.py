@@ -133,6 +133,9 @@ DRIVEN_BY = {
         "columnar/compiling/test_kernel_folder.py", "test_of_many_folders_those_used_last_stay_and_all_of_today",
     ),
     "MAX_KERNEL_IDLE_DAYS": ("columnar/compiling/test_kernel_folder.py", "test_old_folders_go_when_a_new_one_is_made"),
+    "MAX_KERNEL_WAIT_SECONDS": (
+        "columnar/compiling/test_compile_once.py", "test_while_one_is_stopped_others_wait_as_long_as_the_cap_says",
+    ),
 }  # fmt: skip
 
 

@@ -146,6 +146,13 @@ class Ran:
     def source_is_that_of_the_reader(self) -> None:
         assert table_rows(pq.read_table(self.folder / job.SOURCE)) == read_rows(self.recording)["exchanges"]
 
+    def views_and_tables_are_those_of_the_lake(self) -> None:
+        rows = read_rows(self.recording)
+        count, commented, columns = self.report["views"]
+        assert (count, commented) == (len(rows["exchanges"]), columns) and columns > 20
+        requests = len(rows["share_fetch_request"])
+        assert self.report["source"] == [requests, requests, ["exchange_id"]]
+
     def decoded_is_that_of_the_codec(self) -> None:
         decoded = sorted(pq.read_table(self.folder / job.DECODED).to_pylist(), key=lambda row: row["number"])
         assert [(row["number"], row["member_id"], row["max_records"]) for row in decoded] == [

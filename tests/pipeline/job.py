@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from kafkascope.pipeline import Options, decode, ingest, marts
+from kafkascope.pipeline import Options, decode, ingest, marts, views
 from kafkascope.pipeline.ingestion import plan
 from kafkascope.pipeline.ingestion.ingest import cores_of
 
@@ -37,6 +37,14 @@ def main() -> None:
     report["marts"] = marts(spark, arguments.folder / BUCKETS)
     rows = spark.read.format("kafkascope").load(str(arguments.recording))
     pq.write_table(rows.toArrow(), arguments.folder / SOURCE)
+    views(spark, arguments.folder / BUCKETS)
+    rows_of_view = spark.sql("SELECT exchange_id FROM exchanges").count()
+    described = spark.sql("DESCRIBE exchanges").collect()
+    report["views"] = [rows_of_view, sum(row.comment is not None for row in described), len(described)]
+    table = spark.read.format("kafkascope").option("table", "share_fetch_request")
+    several = table.option("tasks", "2").load([str(arguments.recording), str(arguments.recording)])
+    of_lake = table.option("columns", "exchange_id").load(str(arguments.folder / BUCKETS))
+    report["source"] = [several.count(), of_lake.count(), of_lake.columns]
     bodies = spark.createDataFrame(pq.read_table(arguments.folder / BODIES))
     pq.write_table(decode(bodies, "ShareFetchRequest", "version").toArrow(), arguments.folder / DECODED)
     spark.stop()

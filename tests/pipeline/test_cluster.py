@@ -41,3 +41,7 @@ def test_the_data_source_reads_in_a_worker(ran: Ran) -> None:
 
 def test_decode_works_in_a_worker(ran: Ran) -> None:
     ran.decoded_is_that_of_the_codec()
+
+
+def test_views_and_tables_are_read_by_the_workers(ran: Ran) -> None:
+    ran.views_and_tables_are_those_of_the_lake()

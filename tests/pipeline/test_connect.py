@@ -46,3 +46,7 @@ def test_the_data_source_is_found_by_its_name_on_the_server(ran: Ran) -> None:
 
 def test_decode_takes_a_dataframe_of_the_client(ran: Ran) -> None:
     ran.decoded_is_that_of_the_codec()
+
+
+def test_views_and_tables_need_no_jvm_of_the_client(ran: Ran) -> None:
+    ran.views_and_tables_are_those_of_the_lake()

@@ -1,4 +1,4 @@
-"""Completes messages, versions, errors and releases for the Tab key, and defines the option `--json`."""
+"""Completes messages, versions, errors and releases on Tab, and defines the option `--json`."""
 
 import click
 
@@ -6,7 +6,7 @@ from kafkascope.errors import UsageError
 
 
 def complete_message(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
-    """Messages, then their versions after a colon."""
+    """Completes messages, and versions after a colon."""
     from kafkascope.schema.catalog import index, message
     from kafkascope.schema.names import find, find_api
 
@@ -22,7 +22,7 @@ def complete_message(_: click.Context, __: click.Parameter, incomplete: str) -> 
 
 
 def complete_target(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """The same with APIs among them."""
+    """Completes messages and APIs."""
     from kafkascope.schema.catalog import apis
 
     if ":" in incomplete:
@@ -32,13 +32,13 @@ def complete_target(context: click.Context, parameter: click.Parameter, incomple
 
 
 def complete_version_or_release(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """For diff, which compares either."""
+    """Completes messages, APIs and releases, for diff."""
     if incomplete[:1].isdigit():
         return complete_release(context, parameter, incomplete)
     return complete_target(context, parameter, incomplete)
 
 
-json_option = click.option("--json", "as_json", is_flag=True, help="JSON for other programs.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for other programs.")
 
 
 def complete_error(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:

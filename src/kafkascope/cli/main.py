@@ -11,17 +11,17 @@ import click
 from kafkascope import __version__
 from kafkascope.errors import KafkascopeError
 
-# Each is a module of `cli/commands`, or of `cli/commands/reference`. Only the one that runs is loaded.
+# Each is a module of `cli/commands` or `cli/commands/reference`. Only the one that runs is loaded.
 REFERENCE = "apis show diff changelog errors error example vectors catalog".split()
 GROUPS = {
     "Look it up": "apis show diff changelog errors error".split(),
-    "Bytes in hand": "decode encode example".split(),
+    "Work with bytes": "decode encode example".split(),
     "Recordings": "read ingest marts report lake".split(),
     "Log directories": ["log"],
     "Live clusters": "call groups describe check consume observe probe".split(),
     "In a browser": "serve site".split(),
     "For other programs": "catalog vectors".split(),
-    "This machine": "doctor completion".split(),
+    "This machine": "doctor warm-up completion".split(),
 }
 COMMANDS = [command for group in GROUPS.values() for command in group]
 FIRST_COMMANDS = {
@@ -30,13 +30,13 @@ FIRST_COMMANDS = {
     "kafkascope check localhost:9092": "is the cluster healthy, in one line",
 }
 INTERRUPTED = 130
-# What click's completion scripts set when Tab is pressed.
+# The variable that click's completion scripts set when Tab is pressed.
 COMPLETING = "_KAFKASCOPE_COMPLETE"
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
 class Commands(click.Group):
-    """Click's own way to load commands late."""
+    """Click's way to load commands late."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return COMMANDS
@@ -45,11 +45,11 @@ class Commands(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module = f"reference.{cmd_name}" if cmd_name in REFERENCE else cmd_name
-        command = import_module(f"kafkascope.cli.commands.{module}").run
+        command = import_module(f"kafkascope.cli.commands.{module.replace('-', '_')}").run
         return command if isinstance(command, click.Command) else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Each command once, by what it's for."""
+        """Each command once, grouped by purpose."""
         column = max(map(len, COMMANDS))
         for group, names in GROUPS.items():
             with formatter.section(group):
@@ -65,7 +65,7 @@ class Commands(click.Group):
             from difflib import get_close_matches
 
             near = get_close_matches(args[0], COMMANDS, n=1)
-            hint = f"; did you mean {near[0]}?" if near else f"; there are {', '.join(COMMANDS)}"
+            hint = f"; did you mean {near[0]}?" if near else f"; the commands are {', '.join(COMMANDS)}"
             raise click.UsageError(f"no command is called {args[0]}{hint}", ctx)
         return super().resolve_command(ctx, args)
 
@@ -73,14 +73,14 @@ class Commands(click.Group):
 @click.group(cls=Commands, context_settings=SETTINGS)
 @click.version_option(__version__, "--version", message="kafkascope %(version)s")
 def commands() -> None:
-    """Reads, decodes and explains the Kafka protocol: a reference, a codec, traffic analysis.
+    """Read, decode and explain the Kafka protocol: a reference, a codec, traffic analysis.
 
     `kafkascope COMMAND --help` describes a command.
     """
 
 
 class Refuse:
-    """Packages that others import where they find them, as if they were not installed."""
+    """Hides packages that libraries import if they find them."""
 
     def __init__(self, *names: str) -> None:
         self._names = names
@@ -91,25 +91,25 @@ class Refuse:
 
 
 def run() -> None:
-    """For a process of its own: what it sets holds for all of it."""
-    # Where Ctrl-C cannot be an exception it ends the process: `columnar.interrupt`.
+    """Entry point of a process: its settings apply to the whole process."""
+    # If Ctrl-C can't be an exception, it ends the process: see `columnar.interrupt`.
     sys._kafkascope_own_process = True  # type: ignore[attr-defined]
     if sys.argv[1:2] == ["read"]:
-        # pyarrow looks for pandas, numba for cffi. Nothing here goes through either, and they take a third of a second.
+        # pyarrow looks for pandas, numba for cffi. Neither is used here, and importing them takes a third of a second.
         sys.meta_path.insert(0, Refuse("pandas", "cffi"))
-        # What is loaded at the start stays: looking through it for garbage again and again takes a tenth.
+        # Objects loaded at the start are never freed: garbage collection of them takes a tenth of the time.
         gc.set_threshold(50_000)
     sys.exit(main(sys.argv[1:]))
 
 
 def main(arguments: list[str]) -> int:
     if sys.stderr is None:
-        # Closed by whoever started this (2>&-): then print would take standard output instead.
+        # Closed by the caller (2>&-): print would write to standard output instead.
         sys.stderr = open(os.devnull, "w", encoding="utf-8", errors="replace")  # noqa: SIM115
     if sys.stdout is None:
         return _fail("kafkascope: standard output is closed", 3)
     if "utf" not in (sys.stdout.encoding or "").lower() and isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # a terminal that knows no `·` shows `?`
+        sys.stdout.reconfigure(errors="replace")  # a terminal without `·` shows `?`
     try:
         code = _answer(arguments)
         sys.stdout.flush()
@@ -120,22 +120,22 @@ def main(arguments: list[str]) -> int:
     except KafkascopeError as error:
         return _fail(f"kafkascope: {error}", error.exit_code)
     except BrokenPipeError:
-        # The reader has seen enough (`| head`).
+        # The reader has gone (`| head`).
         _drop_output()
         return 0
     except OSError as error:
         _drop_output()
-        return _fail(f"kafkascope: cannot write the answer: {(error.strerror or str(error)).lower()}", 3)
+        return _fail(f"kafkascope: cannot write the output: {(error.strerror or str(error)).lower()}", 3)
     except (KeyboardInterrupt, click.Abort):
         return INTERRUPTED
 
 
 def _answer(arguments: list[str]) -> int:
-    """Help is an answer too, and may find its reader gone."""
+    """Help is output too, and its reader may be gone."""
     try:
         if COMPLETING in os.environ:
             commands.main(arguments, prog_name="kafkascope")
-        # Not through click's own main: that turns a closed pipe into exit code 1.
+        # Not through click's main, which turns a closed pipe into exit code 1.
         with commands.make_context("kafkascope", arguments) as context:
             result = commands.invoke(context)
         return result if isinstance(result, int) else 0
@@ -147,7 +147,7 @@ def _answer(arguments: list[str]) -> int:
 
 
 def _command_path(arguments: list[str]) -> str:
-    """The command that an option without its value belongs to: click's error does not say."""
+    """The command of an option without its value, since click's error lacks it."""
     return f"kafkascope {arguments[0]}" if arguments[:1] and arguments[0] in COMMANDS else "kafkascope"
 
 

@@ -1,4 +1,4 @@
-"""Prints JSON for other programs, with everything escaped that would steer a terminal."""
+"""Prints JSON for other programs, with everything escaped that would control a terminal."""
 
 import json
 import re
@@ -10,13 +10,13 @@ from typing import Any
 
 from kafkascope.times import iso
 
-# What a terminal takes for commands, line breaks or directions of text, and JSON itself does not escape; and halves of
-# letters, which no encoding has: file names that are no text hold them.
+# Characters that a terminal reads as commands, line breaks or text directions and that JSON doesn't escape; and lone
+# surrogates, which file names that aren't text have and no encoding can write.
 _STEERING = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def json_text(value: Any, indent: int | None = None) -> str:
-    """Letters as they are where standard output can write all of them, escaped where not."""
+    """Characters stay as they are if standard output can write all of them, else they are escaped."""
     text = json.dumps(value, indent=indent, ensure_ascii="utf" not in (sys.stdout.encoding or "utf-8").lower())
     return text if text.isascii() and "\x7f" not in text else _STEERING.sub(_escaped, text)
 
@@ -26,7 +26,7 @@ def _escaped(letter: re.Match[str]) -> str:
 
 
 def plain(value: Any, hidden: Collection[str] = ()) -> Any:
-    """The form for JSON: dataclasses by field except the hidden ones, tuples as lists, times as ISO 8601."""
+    """Converts to JSON: dataclasses by field except hidden ones, tuples to lists, times to ISO 8601."""
     if is_dataclass(value) and not isinstance(value, type):
         return {
             field.name: plain(getattr(value, field.name), hidden) for field in fields(value) if field.name not in hidden

@@ -1,9 +1,9 @@
-"""The moving parts of a progress line: a bar, and how fast the work goes."""
+"""Formats the parts of a progress line: a bar, the speed and the time left."""
 
 from kafkascope.formatting import size, span
 
 BAR_LETTERS = 20
-# Before this share is done nobody knows how long the rest takes.
+# Before this share is done, the time left is a guess.
 _FIRST_SHARE = 0.02
 
 

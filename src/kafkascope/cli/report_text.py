@@ -1,4 +1,4 @@
-"""Prints the short form of a report: the verdict, the incidents with their consequences, and each part in a line."""
+"""Prints the short form of a report: the verdict, the incidents with their consequences, and a line per part."""
 
 from collections.abc import Sequence
 from textwrap import wrap
@@ -27,13 +27,8 @@ _SEVERITIES = {"critical": ("bold", "red"), "warning": ("yellow",), "info": ("bl
 
 
 def print_report(report: Report, written: Sequence[tuple[str, str, int]]) -> None:
-    verdict = report.findings.verdict
-    print(paint(f"{_MARKS[verdict.state]} {STATE_WORDS[verdict.state]}", *STYLES[verdict.state]))
-    prose(printable(verdict.sentence))
-    recorded = f"{count(report.unread.recordings, 'recording')}, {count(report.exchanges, 'exchange')}"
-    times = f", {interval(report.first_at, report.last_at, 1_000_000)} UTC" if report.first_at is not None else ""
-    remark(f"{printable(report.lake)}: {recorded}{times}")
-    _incidents(report)
+    print_verdict(report)
+    _notes(report)
     _groups(report)
     heading("Not read")
     print(f"  {_unread(report)}")
@@ -42,13 +37,23 @@ def print_report(report: Report, written: Sequence[tuple[str, str, int]]) -> Non
         for what, file, length in written:
             print(f"{what} written to {file} ({size(length)})")
     else:
-        remark("--html FILE writes the page with pictures and evidence.")
+        remark("--html FILE writes the page with charts and evidence.")
+
+
+def print_verdict(report: Report) -> None:
+    """Prints the verdict and the incidents that lead to it."""
+    verdict = report.findings.verdict
+    print(paint(f"{_MARKS[verdict.state]} {STATE_WORDS[verdict.state]}", *STYLES[verdict.state]))
+    prose(printable(verdict.sentence))
+    recorded = f"{count(report.unread.recordings, 'recording')}, {count(report.exchanges, 'exchange')}"
+    times = f", {interval(report.first_at, report.last_at, 1_000_000)} UTC" if report.first_at is not None else ""
+    remark(f"{printable(report.lake)}: {recorded}{times}")
+    _incidents(report)
 
 
 def _incidents(report: Report) -> None:
     incidents = report.findings.incidents
     serious = [incident for incident in incidents.shown if incident.severity != "info"]
-    notes = [incident for incident in incidents.shown if incident.severity == "info"]
     summaries = {finding_key(finding): finding.summary for finding in report.findings.shown}
     if serious:
         heading(f"Incidents: {number(len(serious) + incidents.left_out)}")
@@ -69,6 +74,10 @@ def _incidents(report: Report) -> None:
     rest = len(serious) - _MOST_INCIDENTS + incidents.left_out
     if rest > 0:
         remark(f"and {number(rest)} more", "  ")
+
+
+def _notes(report: Report) -> None:
+    notes = [incident for incident in report.findings.incidents.shown if incident.severity == "info"]
     if notes:
         heading(f"Notes: {number(len(notes))}")
     for note in notes[:_MOST_NOTES]:
@@ -78,7 +87,7 @@ def _incidents(report: Report) -> None:
 
 
 def _wrapped(text: str, more: int = 0) -> str:
-    """Of a column behind the severity; `more` cells further in."""
+    """Wraps text in the column after the severity, indented by `more` cells."""
     indent = 12 + more
     lines = wrap(printable(text), min(width(), WIDEST_PROSE) - indent, break_on_hyphens=False)
     return f"\n{' ' * indent}".join(lines)
@@ -104,7 +113,7 @@ def _quorums(quorums: Quorums) -> None:
     if len(quorums.shown) == 1:
         prose(quorum_line(quorums.shown[0]), "  ")
     else:
-        table([(printable(quorum.cluster_id or "not known"), quorum_line(quorum)) for quorum in quorums.shown])
+        table([(printable(quorum.cluster_id or "unknown"), quorum_line(quorum)) for quorum in quorums.shown])
     if quorums.left_out:
         remark(f"and {number(quorums.left_out)} more in less trouble", "  ")
 
@@ -127,7 +136,7 @@ def _streams(group: StreamsGroupSummary) -> str:
     totals = group.totals
     words = [count(totals.tasks, "task"), count(totals.moves, "move")]
     words += [f"longest pause {lasting(1000 * totals.pause_max_ms)}"] if totals.pause_max_ms else []
-    words += [f"{lasting(1000 * totals.unheld_ms)} without owner, all tasks together"] if totals.unheld_ms else []
+    words += [f"{lasting(1000 * totals.unheld_ms)} without owner, summed over tasks"] if totals.unheld_ms else []
     words += [f"{count(totals.lost, 'member')} lost"] if totals.lost else []
     return ", ".join(words)
 

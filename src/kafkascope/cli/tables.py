@@ -1,6 +1,6 @@
-"""Prints tables that fit the window: columns as wide as their widest cell on the screen, the last one wrapped.
+"""Prints tables that fit the window: columns as wide as their widest cell, the last one wrapped.
 
-Where the window is too narrow for the columns, each row becomes a paragraph."""
+If the window is too narrow for the columns, each row becomes a paragraph."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -10,14 +10,14 @@ from kafkascope.cli.terminal import cells, padded, paint, width, wrap
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A text with the styles it is painted in."""
+    """A text with its styles."""
 
     text: str
     styles: tuple[str, ...] = ()
 
 
 Content = Cell | str | int | None
-# A last column narrower than this is not pleasant to read: the rows flow instead. Of names and numbers, and of prose.
+# If the last column would be narrower than this, rows become paragraphs: for names and numbers, and for prose.
 _LEAST_LAST, _LEAST_LAST_OF_PROSE = 12, 24
 
 
@@ -39,12 +39,12 @@ def table(
     indent: str = "  ",
     right: Collection[int] = (),
 ) -> None:
-    """Texts, the last of a row prose; `right` are the columns of numbers. In a narrow window the cells of a row follow
-    each other."""
+    """Prints texts; the last cell of a row is prose. `right` are the columns of numbers. In a narrow window the cells
+    of a row are below each other."""
     if not rows:
         return
     every = [[Cell(text) for text in row] for row in ([head, *rows] if head else rows)]
-    # One even where all of it is empty: to wrap takes room.
+    # At least 1, even if all cells are empty, since wrapping needs room.
     layout = _Layout(every, indent, right, _LEAST_LAST_OF_PROSE, 1)
     for at, row in enumerate(every):
         style = ("dim",) if head and at == 0 else ()
@@ -55,8 +55,8 @@ def table(
 
 
 def grid(head: Sequence[str], rows: Sequence[Sequence[Content]], right: str = "", indent: str = "  ") -> None:
-    """Cells with colours under dim names; `right` names the columns of numbers, apart by commas. A column that says
-    nothing in any row is left out. In a narrow window a row is pairs of name and value."""
+    """Prints coloured cells under dim names; `right` names the columns of numbers, separated by commas. Empty columns
+    are left out. In a narrow window a row becomes pairs of name and value."""
     if not rows:
         return
     all_cells = [[_cell(content) for content in row] for row in rows]
@@ -77,7 +77,7 @@ def grid(head: Sequence[str], rows: Sequence[Sequence[Content]], right: str = ""
 
 
 class _Layout:
-    """How wide each column of these rows is, and whether they fit the window."""
+    """The width of each column of these rows, and whether they fit the window."""
 
     def __init__(
         self,

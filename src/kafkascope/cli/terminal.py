@@ -1,4 +1,4 @@
-"""Prints text to a terminal or a pipe: colours where they are wanted, lines no wider than the window."""
+"""Prints text to a terminal or a pipe: colours if wanted, and lines no wider than the window."""
 
 import os
 import re
@@ -20,7 +20,7 @@ _CODES = {
     "magenta": "35",
     "cyan": "36",
 }
-# Prose is not pleasant to read beyond this.
+# Wider prose is hard to read.
 WIDEST_PROSE = 100
 NARROWEST = 40
 _WORD = re.compile(r"(\s*)(\S+)")
@@ -28,7 +28,7 @@ _WORD = re.compile(r"(\s*)(\S+)")
 
 @cache
 def colours() -> bool:
-    """NO_COLOR wins, then FORCE_COLOR, then whether a person is looking."""
+    """NO_COLOR wins, then FORCE_COLOR, then whether the output is a terminal."""
     if os.environ.get("NO_COLOR"):
         return False
     if forced := os.environ.get("FORCE_COLOR"):
@@ -37,7 +37,7 @@ def colours() -> bool:
 
 
 def takes_commands(stream: TextIO) -> bool:
-    """Whether it is a terminal that supports colours and clearing a line."""
+    """Whether it's a terminal that supports colours and clearing a line."""
     return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
@@ -54,7 +54,7 @@ def width() -> int:
 
 
 def notes_width() -> int:
-    """For remarks: standard error may be the terminal while the answer goes to a file or a pipe."""
+    """The width for remarks: standard error may be the terminal while the output goes to a file or a pipe."""
     try:
         columns = os.get_terminal_size(sys.stderr.fileno()).columns
     except (OSError, ValueError):
@@ -69,13 +69,13 @@ def heading(text: str) -> None:
 
 
 def remark(text: str, indent: str = "") -> None:
-    """A dim line beside the matter, wrapped."""
+    """Prints a dim remark, wrapped."""
     for line in wrap(text, width() - len(indent)):
         print(paint(indent + line, "dim"))
 
 
 def title(text: str, facts: str = "") -> None:
-    """A bold name with dim facts behind it, or below where both do not fit."""
+    """Prints a bold name with dim facts after it, or below if they don't fit."""
     if cells(text) + 2 + cells(facts) <= width():
         print(paint(text, "bold") + paint(f"  {facts}" if facts else "", "dim"))
         return
@@ -106,7 +106,7 @@ def prose(text: str, indent: str = "", first: str | None = None) -> None:
 
 
 def wrap(text: str, room: int, *, keep_space: bool = False) -> list[str]:
-    """Lines of words that take at most these columns, a longer word a line of its own; at least one line."""
+    """Lines of words within these columns, at least one; a longer word gets its own line."""
     if cells(text) == len(text):
         lines = textwrap.wrap(
             text, room, break_long_words=False, break_on_hyphens=False, drop_whitespace=not keep_space
@@ -124,7 +124,7 @@ def wrap(text: str, room: int, *, keep_space: bool = False) -> list[str]:
 
 
 def folded(line: str, stream: TextIO, room: int) -> list[str]:
-    """For a terminal the line in parts that fit, those after the first indented; elsewhere the line."""
+    """For a terminal, the line in parts that fit, indented after the first; elsewhere the line itself."""
     if not stream.isatty():
         return [line]
     return textwrap.wrap(line, room, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
@@ -132,7 +132,7 @@ def folded(line: str, stream: TextIO, room: int) -> list[str]:
 
 @lru_cache(maxsize=4_096)
 def cells(text: str) -> int:
-    """The columns that it takes: two for a letter of East Asia or an emoji, none for a mark on another letter."""
+    """The columns that a text takes: two for an East Asian letter or an emoji, none for a combining mark."""
     return len(text) if text.isascii() else sum(map(_cells, text))
 
 
@@ -148,7 +148,7 @@ def padded(text: str, room: int) -> str:
 
 
 def cut(text: str, room: int) -> str:
-    """As much of its start as these columns take."""
+    """The start of a text that fits in these columns."""
     if cells(text) <= room:
         return text
     for at, letter in enumerate(text):
@@ -159,8 +159,8 @@ def cut(text: str, room: int) -> str:
 
 
 def note(text: str, end: str = "\n") -> None:
-    """Progress and remarks go to stderr, so that what is piped stays clean. Where it is full or gone nobody reads them,
-    and the answer is worth no less."""
+    """Prints progress and remarks to stderr, so that piped output stays clean. If stderr is full or gone, they are lost
+    without an error."""
     try:
         print(text, end=end, file=sys.stderr, flush=True)
     except OSError:
@@ -168,7 +168,7 @@ def note(text: str, end: str = "\n") -> None:
 
 
 def drop(stream: TextIO) -> None:
-    """What is still to be written to it goes nowhere: Python flushes at exit, and would end with 120."""
+    """Discards what is still buffered: Python flushes at exit and would end with 120."""
     with suppress(OSError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())

@@ -1,9 +1,13 @@
-"""The option for thresholds of findings: `--threshold share_lock_expired.records=5`."""
+"""Defines the option for thresholds of findings: `--threshold share_lock_expired.records=5`."""
 
 import click
 
 threshold_option = click.option(
-    "--threshold", "thresholds", metavar="RULE.NAME=N", multiple=True, help="Another threshold for a finding."
+    "--threshold",
+    "thresholds",
+    metavar="RULE.NAME=N",
+    multiple=True,
+    help="Change a threshold of a finding; may be repeated.",
 )
 
 
@@ -17,6 +21,8 @@ def parse_thresholds(texts: tuple[str, ...]) -> dict[str, float]:
         try:
             thresholds[name.strip()] = float(value)
         except ValueError:
-            raise UsageError(f"--threshold: '{text}' sets nothing; say share_lock_expired.records=5") from None
+            raise UsageError(
+                f"--threshold: '{text}' isn't NAME=NUMBER; write it as share_lock_expired.records=5"
+            ) from None
     limits_of(thresholds)
     return thresholds

@@ -1,4 +1,4 @@
-"""Client for live clusters: `connect` gives a `Cluster` to call. Names are loaded when first used."""
+"""Client for live clusters: `connect` returns a `Cluster` to call. Names are loaded on first use."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

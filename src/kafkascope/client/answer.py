@@ -1,4 +1,4 @@
-"""The result of a call: the decoded response with its node, times and bytes."""
+"""Defines the result of a call: the decoded response with its node, times and bytes."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,7 +8,7 @@ from kafkascope.client.settings import Address
 
 @dataclass(frozen=True, slots=True)
 class Broker:
-    """A node as the cluster names it: of a cluster reached by its controllers, a controller."""
+    """A node as the cluster names it: a broker, or a controller if the cluster was reached by its controllers."""
 
     node_id: int
     address: Address
@@ -17,9 +17,9 @@ class Broker:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """`value` is what `kafkascope.decode` gives. Bytes are frames without the length before them, and empty for SASL,
-    whose frames hold secrets; times are nanoseconds since the epoch. A request that nobody answers (Produce with
-    acks 0) has an empty value."""
+    """`value` is the result of `kafkascope.decode`. Bytes are frames without their length; they are empty for SASL,
+    whose frames hold secrets. Times are nanoseconds since the epoch. A request without a response (Produce with acks 0)
+    has an empty value."""
 
     api: str
     api_version: int
@@ -33,9 +33,9 @@ class Answer:
     correlation_id: int
     exact: bool
     reasons: tuple[str, ...]
-    # Which connection it was: our end, empty where the socket doesn't know it, and when it was made.
+    # The connection: our end, empty if the socket doesn't know it, and when it was opened.
     client_address: str = ""
     connected_at: int = 0
-    # Bytes of memory that it takes, at the most; and rows of a list of brokers that were left out.
+    # The most bytes of memory that it takes, and the rows left out of a list of brokers.
     memory: int = 0
     left_out: int = 0

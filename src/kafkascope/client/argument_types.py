@@ -1,4 +1,4 @@
-"""Checks and converts what a program passes to `connect` and `call`, before anything is sent."""
+"""Checks and converts the arguments of `connect` and `call`, before anything is sent."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -9,7 +9,7 @@ from kafkascope.client.targets import AnyBroker, Controller, Coordinator, Leader
 from kafkascope.errors import NotFoundError, UsageError
 from kafkascope.schema.names import clip, find_api, suggest
 
-# A year; a loop's clock takes no more than some hundred of them.
+# A year; the clock of a loop can't count many hundreds of them.
 _LONGEST_SECONDS = 31_536_000
 
 
@@ -31,7 +31,7 @@ def _addresses(value: Any) -> tuple[Address, ...]:
         addresses = tuple(dict.fromkeys(address for item in value for address in _address(item)))
         if addresses:
             return addresses
-        raise UsageError("no address is given; say HOST:PORT")
+        raise UsageError("no address is given; write HOST:PORT")
     raise UsageError(f"connect takes addresses as text, Address or Settings, not {_kind(value)}")
 
 
@@ -42,15 +42,15 @@ def _address(value: Any) -> tuple[Address, ...]:
 
 
 def seconds_of(value: Any, name: str) -> float:
-    # `not <` finds nan too, with which no deadline would ever pass
+    # `not <` is true for nan too, with which no deadline would ever pass
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= _LONGEST_SECONDS:
-        raise UsageError(f"{name} is {clip(repr(value))}; a number of seconds above 0 is wanted, a year at the most")
+        raise UsageError(f"{name} is {clip(repr(value))}; it must be a number of seconds above 0, at most a year")
     return value
 
 
 def api_of(value: Any) -> str:
     if not isinstance(value, str):
-        raise UsageError(f'an API goes by its name, as "Metadata", not by {_kind(value)}')
+        raise UsageError(f'an API is text, as in "Metadata", not {_kind(value)}')
     api = find_api(value)
     if api is None:
         raise NotFoundError(f"no API is called {clip(value) or 'by an empty name'}{suggest(value) if value else ''}")
@@ -66,12 +66,12 @@ def value_of(value: Any) -> Mapping[str, Any]:
 
 
 def to_target(value: Any) -> Target | None:
-    """A target, or its text."""
+    """Accepts a target, or its text."""
     if value is None or isinstance(value, AnyBroker | Node | Leader | Coordinator | Controller):
         return value
     if isinstance(value, str):
         return parse_target(value)
-    raise UsageError(f'a target is a Node, Leader or the like, or text as "node:1", not {_kind(value)}')
+    raise UsageError(f'a target is a Node, Leader or another target, or text as in "node:1", not {_kind(value)}')
 
 
 def _kind(value: Any) -> str:

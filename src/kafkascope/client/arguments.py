@@ -1,6 +1,6 @@
 """Turns the JSON of a request into the value that `encode` takes, with defaults, and makes templates to fill in.
 
-Fields that are left out get Kafka's defaults, save for the few where that makes a request that nobody wants.
+Missing fields get Kafka's defaults, except for a few where the default makes a useless request.
 """
 
 from typing import Any
@@ -12,12 +12,12 @@ from kafkascope.schema.layouts.layout import LayoutField, layout
 
 _PATIENCE_MS = 10_000
 
-# By API and place. None is sent where the version has null for "all", else Kafka's default stays.
+# By API and place. None is sent if the version has null for "all"; otherwise Kafka's default stays.
 DEFAULTS: dict[str, Any] = {
-    # a name and a version that a broker's check takes (KIP-511)
+    # a name and a version that pass a broker's check (KIP-511)
     "ApiVersions.clientSoftwareName": "kafkascope",
     "ApiVersions.clientSoftwareVersion": __version__,
-    # Kafka's default creates the topics that are asked about
+    # Kafka's default creates the requested topics
     "Metadata.allowAutoTopicCreation": False,
     "Metadata.topics": None,
     "DescribeLogDirs.topics": None,
@@ -28,7 +28,7 @@ DEFAULTS: dict[str, Any] = {
     "DescribeShareGroupOffsets.groups.topics": None,
     "CreatePartitions.topics.assignments": None,
     "DescribeQuorum.topics": [{"topicName": "__cluster_metadata", "partitions": [{"partitionIndex": 0}]}],
-    # 0 is UNKNOWN, which a broker refuses; 1 is ANY
+    # 0 means UNKNOWN, which a broker refuses; 1 means ANY
     "DescribeAcls.resourceTypeFilter": 1,
     "DescribeAcls.resourceNameFilter": None,
     "DescribeAcls.patternTypeFilter": 1,
@@ -36,9 +36,9 @@ DEFAULTS: dict[str, Any] = {
     "DescribeAcls.hostFilter": None,
     "DescribeAcls.operation": 1,
     "DescribeAcls.permissionType": 1,
-    # 0 is a broker; -1 is a consumer
+    # 0 means a broker; -1 a consumer
     "ListOffsets.replicaId": -1,
-    # -1 is the end of the log
+    # -1 means the end of the log
     "ListOffsets.topics.partitions.timestamp": -1,
     "Fetch.topics.partitions.partitionMaxBytes": 1_048_576,
     "AddRaftVoter.timeoutMs": _PATIENCE_MS,
@@ -52,14 +52,14 @@ DEFAULTS: dict[str, Any] = {
 
 
 def request_value(api: str, version: int, content: Any) -> dict[str, Any]:
-    """`EncodeError` names the path of what is wrong, with a suggestion for a misspelt field."""
+    """`EncodeError` names the path of a mistake, with a suggestion for a misspelt field."""
     value = with_defaults(api, version, from_json(f"{api}Request", version, content))
     encode(f"{api}Request", version, value)
     return value
 
 
 def with_defaults(api: str, version: int, value: dict[str, Any]) -> dict[str, Any]:
-    """The same value with what `DEFAULTS` has for it, at every depth that is there."""
+    """The value with missing fields from `DEFAULTS`, at every depth."""
     return _fill(layout(f"{api}Request", version).fields, value, api)
 
 
@@ -82,7 +82,7 @@ def _fill(fields: tuple[LayoutField, ...], value: dict[str, Any], place: str) ->
 
 
 def template(api: str, version: int) -> dict[str, Any]:
-    """Every field of the version in Kafka's JSON form, tagged ones too; a list of structs has one of them."""
+    """Every field of the version in Kafka's JSON form, including tagged ones; a list of structs has one element."""
     return _template(layout(f"{api}Request", version).fields, api)
 
 

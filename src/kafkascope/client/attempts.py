@@ -1,5 +1,5 @@
 """Decides after a failed call whether to retry: pauses before the next attempt within the deadline, or raises the most
-telling error."""
+useful error."""
 
 import asyncio
 
@@ -8,13 +8,13 @@ from kafkascope.client.transport.deadline import Deadline, pauses
 from kafkascope.client.transport.dialling import UnreachableError
 from kafkascope.errors import ReachError
 
-NO_ANSWER_REASON = "no answer"
-# Connections in a row that end at their first request. A broker that shuts down does it once.
+NO_ANSWER_REASON = "no response"
+# Consecutive connections that end at their first request. A broker that shuts down does it only once.
 _MAX_EARLY_ENDS = 3
 
 
 class Attempts:
-    """One for each call, of which errors speak by its `name`."""
+    """The attempts of one call, which errors call by its `name`."""
 
     def __init__(self, name: str, deadline: Deadline) -> None:
         self._name = name
@@ -24,9 +24,9 @@ class Attempts:
         self._early_ends = 0
 
     async def failed(self, error: ReachError) -> None:
-        """Returns when it is time for the next try. Only what may be gone by then is tried again."""
+        """Returns when it's time for the next attempt. Retries only errors that may be gone by then."""
         if not isinstance(error, UnreachableError | LostError):
-            # Out of time on the way to another try: what made it necessary tells more.
+            # Out of time during a retry: the error that caused the retry is more useful.
             if self._reason is not None and self._deadline.passed():
                 raise ReachError(self.with_timeout(self._reason)) from None
             raise error

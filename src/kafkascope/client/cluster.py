@@ -1,5 +1,5 @@
-"""The client: `await cluster.call(api, value)` finds the node, the version and the connection, and returns or raises
-within its deadline. When the `async with` block ends, no task or socket is left."""
+"""Implements the client: `await cluster.call(api, value)` finds the node, the version and the connection, and returns
+or raises within its deadline. After the `async with` block no task or socket is left."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
@@ -36,20 +36,20 @@ from kafkascope.schema.errors.error_codes import error_name
 from kafkascope.schema.names import clip
 
 _METADATA, _DESCRIBE_CLUSTER = 3, 60
-# How long a topic may be unknown to a broker that is still reading the metadata log: to any, where the name may be
-# wrong, and to its leader, where it is right.
+# How long a topic may be unknown to a broker that is still reading the metadata log: to any broker, if the name may be
+# wrong, and to its leader, if it's right.
 _UNKNOWN_TOPIC_SECONDS = 1.0
 _UNKNOWN_TO_LEADER_SECONDS = 5.0
 _CONTROLLER_ENDPOINTS = 2
 # Responses that list the nodes of a cluster.
 _NODE_LISTS = ("Metadata", "DescribeCluster")
-# That an error names.
+# Nodes that an error names.
 _FEW_NODES = 20
 # For a call at the end of a look.
 _MIN_SECONDS = 0.05
-# By when the look ends that the running task is part of.
+# The deadline of the look that the running task is part of.
 _TIME_LIMIT: ContextVar[Deadline | None] = ContextVar("kafkascope_look_until", default=None)
-# The value of a request, or a function that gives it for the version that was chosen.
+# The value of a request, or a function that makes it for the chosen version.
 Request = Mapping[str, Any] | Callable[[int], Mapping[str, Any]]
 
 
@@ -61,8 +61,8 @@ async def connect(
     on_note: Callable[[str], None] | None = None,
     **overrides: Any,
 ) -> AsyncIterator["Cluster"]:
-    """`settings`, or addresses as in `bootstrap.servers`; `overrides` replace fields of the settings. ReachError when
-    none of the addresses answers; each is tried once. `on_note` gets a line where brokers are left out."""
+    """Takes `Settings`, or addresses as in `bootstrap.servers`; `overrides` replace fields of the settings. Tries each
+    address once and raises ReachError if none responds. `on_note` gets a line if brokers are left out."""
     cluster = Cluster(settings_of(settings, overrides), every_answer, on_note)
     try:
         await cluster.open()
@@ -73,7 +73,7 @@ async def connect(
 
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """What is asked of a cluster inside, `connect` and tasks that are started there too, takes no longer than this."""
+    """All calls inside, including `connect` and tasks that are started there, take no longer than this together."""
     deadline, outer = Deadline(after(seconds).at, float(f"{seconds:.2g}")), _TIME_LIMIT.get()
     before = _TIME_LIMIT.set(deadline if outer is None or deadline.at < outer.at else outer)
     try:
@@ -83,8 +83,8 @@ def time_limit(seconds: float) -> Iterator[None]:
 
 
 class Cluster:
-    """Made by `connect`. Calls may run side by side; those to the same node share a connection. After the block every
-    call is a UsageError."""
+    """Made by `connect`. Calls may run concurrently; those to the same node share a connection. After the block every
+    call raises UsageError."""
 
     def __init__(
         self,
@@ -93,12 +93,12 @@ class Cluster:
         on_note: Callable[[str], None] | None = None,
     ) -> None:
         self.settings = settings
-        # Whether the nodes here are controllers, by the settings or by what answered.
+        # Whether the nodes are controllers, by the settings or by their responses.
         self.controllers = settings.controllers
-        # Called with every answer but those of SASL: also what routing asks for itself.
+        # Called with every response except those of SASL, including those that routing needs.
         self.every_answer = every_answer
         self.on_note = on_note
-        # How many brokers the last list of them had beyond MAX_BROKERS; and of how many a note was made.
+        # How many brokers the last list had beyond MAX_BROKERS, and how many the last note named.
         self.left_out = self._noted = 0
         # The memory that responses which are kept together may still take.
         self._memory_left: int | None = None
@@ -106,23 +106,23 @@ class Cluster:
         self._refreshed = 0
         self._metadata = MetadataCache()
         self._pool = ConnectionPool(settings, self._report_response)
-        # Addresses whose last call got no response, or none that can be read.
+        # Addresses whose last call got no readable response.
         self._unreliable: set[Address] = set()
 
     async def open(self) -> None:
         if not self.settings.bootstrap:
-            raise UsageError("no address is given; say HOST:PORT")
+            raise UsageError("no address is given; write HOST:PORT")
         connection = await self._pool.any_of(self.settings.bootstrap, self._deadline(None))
         brokers = _METADATA in connection.versions
         if self.controllers and brokers:
-            raise UsageError(f"{connection.address} is a broker; give it without --bootstrap-controller")
+            raise UsageError(f"{connection.address} is a broker; leave out --bootstrap-controller")
         self.controllers = not brokers and _DESCRIBE_CLUSTER in connection.versions
 
     async def close(self) -> None:
         await self._pool.close()
 
     def look(self, seconds: float | None = None) -> AbstractContextManager[None]:
-        """All calls inside take no longer together than one may, or than `seconds`."""
+        """All calls inside together take no longer than one call may, or than `seconds`."""
         return time_limit(self.settings.timeout if seconds is None else seconds)
 
     def late(self) -> bool:
@@ -131,17 +131,17 @@ class Cluster:
         return until is not None and until.passed()
 
     def part(self) -> AbstractContextManager[None]:
-        """Calls that a look can do without: half of its time that is left, so that something remains for others."""
+        """For optional calls of a look: they get half of its remaining time, so that some is left for others."""
         return self.look(self.share())
 
     def share(self) -> float:
-        """Seconds for them; outside of a look, those for one call."""
+        """Seconds for optional calls; outside a look, those for one call."""
         until = _TIME_LIMIT.get()
         return self.settings.timeout if until is None else max(until.left() / 2, _MIN_SECONDS)
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """All responses of calls inside take no more memory together than one may."""
+        """All responses inside together take no more memory than one response may."""
         if self._memory_left is not None:
             yield
             return
@@ -163,9 +163,9 @@ class Cluster:
         apart: bool = False,
         on_answer: Callable[[Answer], None] | None = None,
     ) -> Answer:
-        """The answer, whatever error codes it holds, except that those which say to ask elsewhere or later are
-        followed until the deadline. A request that changes something is sent again only when it surely did not arrive
-        or was refused. One that goes `apart` holds up no other call to its node, however long its answer takes."""
+        """Returns the response, whatever error codes it has. Only errors that ask to retry elsewhere or later are
+        followed, until the deadline. A request that changes something is resent only if it surely did not arrive or was
+        refused. A call `apart` doesn't delay other calls to its node, however long its response takes."""
         name = api_of(api)
         request = value_of(value)
         target = to_target(to) or target_of(name, request, controllers=self.controllers)
@@ -174,7 +174,7 @@ class Cluster:
         metadata_deadline = deadline.earlier(_UNKNOWN_TO_LEADER_SECONDS)
         retried_at_once = False
         if deadline.passed():
-            raise ReachError(f"{name}: there was no time left; --timeout SECONDS waits longer")
+            raise ReachError(f"{name}: no time was left; --timeout SECONDS waits longer")
         while True:
             sent = False
             try:
@@ -185,7 +185,7 @@ class Cluster:
                 if sent and name not in READS and isinstance(error, LostError):
                     reason = attempts.with_timeout(str(error)) if str(error).endswith(NO_ANSWER_REASON) else error
                     raise ReachError(
-                        f"{reason}; whether it was done is unknown, look before sending it again"
+                        f"{reason}; the request may have been carried out: check before sending it again"
                     ) from None
                 await attempts.failed(error)
             else:
@@ -199,7 +199,7 @@ class Cluster:
                 if code not in LATER_CODES and not self._metadata.learn_moved(target, response.value):
                     self._metadata.forget(target)
                 elif code not in LATER_CODES and not retried_at_once:
-                    # at once, but not for ever: two nodes may each name the other
+                    # at once, but not forever: two nodes may each name the other
                     retried_at_once = True
                     continue
                 await attempts.retry(
@@ -218,24 +218,25 @@ class Cluster:
         return response
 
     async def send_bytes(self, frame: bytes, *, to: Target | str | None = None, timeout: float | None = None) -> bytes:
-        """A request's header and body as they are, without the length; the answer likewise. Nothing is followed."""
+        """Sends a request's header and body unchanged, and returns those of the response, without lengths. Follows no
+        errors."""
         deadline = self._deadline(timeout)
         connection = await self._connection(to_target(to) or AnyBroker(), deadline)
-        late = f"{connection.address}: no answer to {len(frame)} bytes within {deadline.seconds:g} s"
+        late = f"{connection.address}: no response to {len(frame)} bytes within {deadline.seconds:g} s"
         async with within(deadline, lambda: late):
             return await connection.send(frame)
 
     async def versions(self, node: int | None = None) -> Ranges:
-        """What that node, or any, serves: API key to (first, last)."""
+        """The versions that this node, or any, serves: API key to (first, last)."""
         target = AnyBroker() if node is None else Node(node)
         return (await self._connection_with_retries(target, self._deadline(None))).versions
 
     def open_connections(self) -> list[tuple[str, Address, int]]:
-        """As the `client_address`, `address` and `connected_at` of answers have them."""
+        """Open connections, as in `client_address`, `address` and `connected_at` of an `Answer`."""
         return self._pool.open_connections()
 
     async def brokers(self) -> tuple[Broker, ...]:
-        """As they are now, by node id; the controllers, where the cluster was reached by them."""
+        """The current nodes by node id: brokers, or controllers if the cluster was reached by them."""
         await self._refresh(self._deadline(None))
         return tuple(self._metadata.brokers[node] for node in sorted(self._metadata.brokers))
 
@@ -250,13 +251,13 @@ class Cluster:
         return self._metadata.cluster_id
 
     async def topic_id(self, name: str) -> UUID:
-        """RefusedError where there is no such topic, or brokers too old for ids (2.8)."""
+        """RefusedError if the topic doesn't exist, or the brokers are too old for ids (2.8)."""
         topic_id = self._metadata.topic_ids.get(name)
         if topic_id is None:
             await self._look_up_topic(name, self._deadline(None))
             topic_id = self._metadata.topic_ids.get(name)
         if topic_id is None:
-            raise NotFoundError(f"topic {clip(name)} has no id; brokers before 2.8 give none")
+            raise NotFoundError(f"topic {clip(name)} has no id; brokers have topic ids since 2.8")
         return topic_id
 
     async def topic_name(self, topic_id: UUID) -> str:
@@ -278,7 +279,7 @@ class Cluster:
             self.every_answer(response)
 
     def _limit(self, api: str, target: Target, deadline: Deadline) -> Deadline:
-        """Of a node that hangs another may answer instead, while there is time for it."""
+        """If a node hangs, another one may respond instead, while there is time."""
         has_others = len(self._candidates()) > 1
         patient = not has_others or not isinstance(target, AnyBroker) or api not in READS
         return deadline if patient else deadline.half()
@@ -308,7 +309,7 @@ class Cluster:
         return response
 
     def _memory_limit(self) -> int:
-        """Of the next response."""
+        """The memory for the next response."""
         return MAX_RESPONSE_MEMORY_BYTES if self._memory_left is None else max(self._memory_left, 0)
 
     def _note_left_out(self, response: Answer) -> None:
@@ -329,7 +330,7 @@ class Cluster:
             self._metadata.forget_node(node)
 
     async def _ask_any(self, api: str, value: Request, deadline: Deadline) -> Answer:
-        """For what routing itself must know; one try."""
+        """For calls that routing itself needs; one attempt."""
         connection = await self._connection(AnyBroker(), deadline)
         return await self._ask(connection, api, None, value, self._limit(api, AnyBroker(), deadline))
 
@@ -342,7 +343,7 @@ class Cluster:
                 await attempts.failed(error)
 
     async def _connection(self, target: Target, deadline: Deadline, *, apart: bool = False) -> Connection:
-        """UnreachableError and LostError where the next try may find it."""
+        """UnreachableError and LostError if a retry may succeed."""
         if isinstance(target, AnyBroker):
             return await self._pool.any_of(self._candidates(), deadline, apart=apart)
         node = target.id if isinstance(target, Node) else await self._node(target, deadline)
@@ -352,8 +353,8 @@ class Cluster:
         if broker is None:
             nodes = _node_list(sorted(self._metadata.brokers))
             if node not in self._metadata.seen:
-                raise NotFoundError(f"no node {node} in this cluster; there are {nodes}")
-            raise UnreachableError(f"node {node} is gone from the cluster (nodes {nodes} are there)")
+                raise NotFoundError(f"this cluster has no node {node}; its nodes are {nodes}")
+            raise UnreachableError(f"node {node} has left the cluster (its nodes are {nodes})")
         try:
             return await self._pool.get(broker.address, deadline, apart=apart)
         except (UnreachableError, LostError) as error:
@@ -363,8 +364,8 @@ class Cluster:
             raise lost from None
 
     def _candidates(self) -> list[Address]:
-        """Open ones first; then as given, since a tunnel may lead there alone; then as the cluster names them. Those
-        that failed last come last."""
+        """Open connections first, then the given addresses, since only those may lead through a tunnel, then the
+        addresses that the cluster names. Addresses that failed last come last."""
         advertised = [broker.address for broker in self._metadata.brokers.values()]
         addresses = dict.fromkeys([*self._pool.open_addresses(), *self.settings.bootstrap, *advertised])
         return sorted(addresses, key=self._unreliable.__contains__)
@@ -377,7 +378,7 @@ class Cluster:
                 raise UnreachableError("the cluster has no active controller at the moment")
             return self._metadata.controller
         if self.controllers:
-            raise UsageError(f"{target} is known to brokers alone; give a broker's address")
+            raise UsageError(f"only brokers know {target}; give a broker's address")
         return await (
             self._leader(target, deadline) if isinstance(target, Leader) else self._coordinator(target, deadline)
         )
@@ -392,7 +393,7 @@ class Cluster:
         return leader
 
     async def _look_up_topic(self, topic: Topic, deadline: Deadline, partition: int | None = None) -> None:
-        """Metadata of one topic. RefusedError where the brokers say no for longer than news travels."""
+        """Metadata of one topic. RefusedError if the brokers refuse for longer than metadata takes to spread."""
         patience = deadline.earlier(_UNKNOWN_TOPIC_SECONDS)
         attempts = Attempts("Metadata", deadline)
         while True:
@@ -411,11 +412,11 @@ class Cluster:
             if code not in (0, LEADER_NOT_AVAILABLE) and (code not in UNKNOWN_TOPICS or patience.passed()):
                 raise RefusedError(f"{place}: {error_name(code)} ({code})", code)
             if code == 0 and patience.passed():
-                raise RefusedError(f"{place} has {len(numbers)} partitions; {partition} is not one of them", 3)
+                raise RefusedError(f"{place} has {len(numbers)} partitions, but no partition {partition}", 3)
             await attempts.retry(f"{place}: {error_name(code)} ({code})")
 
     def _topic_label(self, topic: Topic) -> str:
-        """Its name, where it is known; else the id in Kafka's form."""
+        """Its name if known, or the id in Kafka's form."""
         return clip(topic) if isinstance(topic, str) else self._metadata.topic_names.get(topic) or uuid_key(topic)
 
     async def _coordinator(self, target: Coordinator, deadline: Deadline) -> int:
@@ -457,7 +458,7 @@ class Cluster:
                 await attempts.failed(error)
 
     async def _refresh_once(self, deadline: Deadline) -> None:
-        """Those who ask for it at the same time share one."""
+        """Concurrent calls share one request."""
         before = self._refreshed
         async with within(deadline, lambda: f"the list of nodes: {NO_ANSWER_REASON}"):
             await self._refreshing.acquire()
@@ -485,11 +486,12 @@ def _node_list(nodes: list[int]) -> str:
 
 
 def _metadata_request(topic: Topic, version: int) -> dict[str, Any]:
-    """A look never creates the topic; brokers before 0.11 (Metadata v4) do as they are configured."""
+    """Looking never creates the topic, except on brokers before 0.11 (Metadata v4), which follow their
+    configuration."""
     quiet = {"allowAutoTopicCreation": False} if version >= 4 else {}
     if isinstance(topic, str):
         return {"topics": [{"name": topic}], **quiet}
     if version < 12:
-        reason = f"brokers before 3.1 (Metadata v{version}) know topics by name alone"
+        reason = f"brokers before 3.1 (Metadata v{version}) only know topics by name"
         raise NotFoundError(f"topic id {uuid_key(topic)}: {reason}")
     return {"topics": [{"name": None, "topicId": topic}], **quiet}

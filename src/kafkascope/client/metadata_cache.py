@@ -1,5 +1,5 @@
-"""Caches what is known of a cluster: brokers, leaders, coordinators and the controller. Anything may be forgotten at
-any time and is fetched again."""
+"""Caches brokers, leaders, coordinators and the controller of a cluster. Any entry may be dropped at any time and is
+then fetched again."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,16 +12,16 @@ from kafkascope.client.targets import Controller, Coordinator, Leader, Target
 from kafkascope.limits import MAX_BROKERS, MAX_KNOWN_PARTITIONS
 
 Topic = str | UUID
-# Nodes come and go; of a cluster that names others each time, the earlier ones are forgotten.
+# Nodes come and go; if a cluster keeps naming others, the earliest are dropped.
 _MOST_SEEN = 4 * MAX_BROKERS
 
 
 class MetadataCache:
-    """`brokers` are controllers where the cluster was reached by its controllers."""
+    """`brokers` are controllers if the cluster was reached by its controllers."""
 
     def __init__(self) -> None:
         self.brokers: dict[int, Broker] = {}
-        # Nodes that were there once: one that is missing now may come back.
+        # Nodes seen earlier: one that is missing now may come back.
         self.seen: set[int] = set()
         self.controller: int | None = None
         self.cluster_id: str | None = None
@@ -31,7 +31,7 @@ class MetadataCache:
         self.topic_names: dict[UUID, str] = {}
 
     def learn_metadata(self, value: Mapping[str, Any]) -> None:
-        """A Metadata answer: brokers as they are now, and the topics that it names."""
+        """Takes a Metadata response: the current brokers, and the topics that it names."""
         self._replace(
             Broker(row["nodeId"], Address(row["host"], row["port"]), row.get("rack")) for row in value["brokers"]
         )
@@ -41,7 +41,7 @@ class MetadataCache:
             self._learn_topic(topic)
 
     def learn_cluster(self, value: Mapping[str, Any]) -> None:
-        """A DescribeCluster answer."""
+        """Takes a DescribeCluster response."""
         self._replace(
             Broker(row["brokerId"], Address(row["host"], row["port"]), row.get("rack")) for row in value["brokers"]
         )
@@ -49,12 +49,12 @@ class MetadataCache:
         self.cluster_id = value.get("clusterId") or self.cluster_id
 
     def learn_coordinator(self, target: Coordinator, row: Mapping[str, Any]) -> None:
-        """A row of a FindCoordinator answer; its address may be newer than the last Metadata answer."""
+        """Takes a row of a FindCoordinator response; its address may be newer than the last Metadata response."""
         self.learn_endpoints([row])
         self.coordinators[target] = row["nodeId"]
 
     def learn_moved(self, target: Target, value: Mapping[str, Any]) -> bool:
-        """An answer that says who leads instead (`currentLeader`, KIP-951); whether it said so."""
+        """Takes the new leader from a response (`currentLeader`, KIP-951). Returns whether there was one."""
         self.learn_endpoints(value.get("nodeEndpoints") or [])
         if not isinstance(target, Leader):
             return False
@@ -80,7 +80,7 @@ class MetadataCache:
             self.controller = None
 
     def forget_node(self, node: int) -> None:
-        """It did not answer: whatever it led or coordinated may be elsewhere, and itself too."""
+        """Forgets a node that didn't respond: partitions and groups may have moved elsewhere, and its address too."""
         self.brokers.pop(node, None)
         self.leaders = {partition: leader for partition, leader in self.leaders.items() if leader != node}
         self.coordinators = {target: leader for target, leader in self.coordinators.items() if leader != node}

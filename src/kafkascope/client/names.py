@@ -1,8 +1,7 @@
 """Converts topic names to ids and ids to names in requests and responses.
 
-A name where an id belongs is given a stand-in until the cluster has been asked, so that a request can be checked, and
-what it would do be said, without a connection.
-"""
+A name in place of an id gets a placeholder id until the cluster is asked, so that a request can be checked and
+described without a connection."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from kafkascope.client.cluster import Cluster
 
 _NO_ID = UUID(int=0)
-# What people call a topic, whatever the version's field is called.
+# Fields in which users name a topic, whatever the version's field is called.
 _SPELLINGS = ("topic", "topicName", "topicId", "name")
 # The first version of Metadata that takes topic ids (KIP-516).
 _METADATA, _WITH_IDS = 3, 12
@@ -32,7 +31,7 @@ def _is_topic_name(field: LayoutField) -> bool:
 
 
 def with_placeholders(api: str, version: int, content: Any) -> tuple[Any, dict[UUID, str]]:
-    """The JSON with stand-ins for names where ids belong, and the name that each replaces."""
+    """The JSON with placeholder ids for names, and the name that each replaces."""
     placeholders: dict[UUID, str] = {}
     return _with_placeholders(layout(f"{api}Request", version).fields, content, placeholders), placeholders
 
@@ -55,7 +54,7 @@ def _with_placeholders(fields: tuple[LayoutField, ...], raw: Any, placeholders: 
             placeholders[stand_in] = content
             content = uuid_text(stand_in)
         written[key] = content
-    # a topic goes by one of the two (MetadataRequest, DeleteTopicsRequest)
+    # a topic has one of the two (MetadataRequest, DeleteTopicsRequest)
     by_id = [
         field for field in topics if _is_topic_id(field) and written.get(field.name) not in (None, uuid_text(_NO_ID))
     ]
@@ -79,7 +78,7 @@ def _as_id(text: str) -> UUID | None:
 
 
 def ids_for_names(api: str, version: int, value: Mapping[str, Any]) -> dict[str, UUID]:
-    """Texts of a request in place of names and look like ids."""
+    """Texts of a request that are in place of names and look like ids."""
     return {
         text: topic_id
         for field, content in _walk(layout(f"{api}Request", version).fields, value)
@@ -90,13 +89,13 @@ def ids_for_names(api: str, version: int, value: Mapping[str, Any]) -> dict[str,
 
 
 def ids_of(api: str, version: int, value: Mapping[str, Any]) -> set[UUID]:
-    """Topic ids of an answer."""
+    """Topic ids in a response."""
     fields = layout(f"{api}Response", version).fields
     return {content for field, content in _walk(fields, value) if _is_topic_id(field) and content} - {_NO_ID}
 
 
 def names_of(api: str, version: int, value: Mapping[str, Any]) -> dict[UUID, str]:
-    """What an answer itself says about which topic has which id."""
+    """Topic names by id, from a response itself."""
     names: dict[UUID, str] = {}
     _pairs(layout(f"{api}Response", version).fields, value, names)
     return names
@@ -126,7 +125,7 @@ def _walk(fields: tuple[LayoutField, ...], value: Mapping[str, Any]) -> Iterator
 
 
 def substitute(value: Any, by: Mapping[Any, Any]) -> Any:
-    """The same value with every uuid or string that `by` has replaced."""
+    """The value with every uuid or string that is in `by` replaced."""
     if isinstance(value, dict):
         return {key: substitute(item, by) for key, item in value.items()}
     if isinstance(value, list):
@@ -137,7 +136,7 @@ def substitute(value: Any, by: Mapping[Any, Any]) -> Any:
 async def resolve(
     cluster: "Cluster", api: str, version: int, value: dict[str, Any], placeholders: Mapping[UUID, str]
 ) -> tuple[dict[str, Any], dict[UUID, str]]:
-    """The value with real ids for stand-ins and real names for ids, and the names of the ids that it now has."""
+    """The value with real ids for placeholders and real names for ids, and the names of the ids that it now has."""
     ids = await topic_ids(cluster, placeholders.values())
     by: dict[Any, Any] = {stand_in: ids[name] for stand_in, name in placeholders.items()}
     names = {topic_id: name for name, topic_id in ids.items()}
@@ -149,7 +148,7 @@ async def resolve(
 
 
 async def topic_ids(cluster: "Cluster", names: Iterable[str]) -> dict[str, UUID]:
-    """By name; NotFoundError where the cluster has no such topic."""
+    """Topic ids by name; NotFoundError if a topic doesn't exist."""
     unique = list(dict.fromkeys(names))
     if not unique:
         return {}
@@ -157,12 +156,12 @@ async def topic_ids(cluster: "Cluster", names: Iterable[str]) -> dict[str, UUID]
     ids = {topic["name"]: topic["topicId"] for topic in topics if topic["topicId"] != _NO_ID}
     for name in unique:
         if name not in ids:
-            raise NotFoundError(f"no topic is called {clip(name)} here{await _near(cluster, name)}")
+            raise NotFoundError(f"this cluster has no topic {clip(name)}{await _near(cluster, name)}")
     return ids
 
 
 async def topic_names(cluster: "Cluster", ids: Iterable[UUID]) -> dict[UUID, str]:
-    """By id, those that the cluster has and that we may see."""
+    """Topic names by id, for topics that exist and that we may see."""
     queries = [{"topicId": topic_id, "name": None} for topic_id in dict.fromkeys(ids)]
     if not queries:
         return {}
@@ -172,9 +171,11 @@ async def topic_names(cluster: "Cluster", ids: Iterable[UUID]) -> dict[UUID, str
 
 async def _metadata(cluster: "Cluster", topics: list[dict[str, Any]] | None) -> list[dict[str, Any]]:
     if cluster.controllers:
-        raise UsageError("controllers do not tell topic ids; give a broker's address, or the id itself")
+        raise UsageError("controllers don't report topic ids; give a broker's address, or the id itself")
     if (await cluster.versions())[_METADATA][1] < _WITH_IDS:
-        raise UsageError("this cluster is older than topic ids (3.1); name topics as the version has them")
+        raise UsageError(
+            "this cluster can't look up topic ids (3.1 and later can); write the id or the name that the version has"
+        )
     response = await cluster.call("Metadata", {"topics": topics, "allowAutoTopicCreation": False})
     rows: list[dict[str, Any]] = response.value["topics"]
     return rows

@@ -1,5 +1,5 @@
-"""Opens a connection until it is ready for calls: TCP, TLS, ApiVersions, SASL login. What fails is one line that says
-how far it came, what was found and the fix."""
+"""Opens a connection until it's ready for calls: TCP, TLS, ApiVersions, SASL login. An error is one line with the step
+that failed, the reason and the fix."""
 
 import asyncio
 import random
@@ -14,13 +14,13 @@ from kafkascope.client.transport.dialling import UnreachableError, check_address
 from kafkascope.client.transport.negotiate import negotiate
 from kafkascope.errors import ReachError
 
-# Java logs in again after 85 to 95 % of the session, so that clients do not all do it at once (KIP-368).
+# Java logs in again after 85 to 95 % of the session, so that clients don't all do it at once (KIP-368).
 _AGAIN_FROM, _AGAIN_TO = 0.85, 0.95
 
 
 @dataclass(slots=True)
 class Login:
-    """A login under way: whom it waits for, the broker at `place` or, while it is not None, a token `endpoint`."""
+    """A login in progress: it waits for the broker at `place` or, unless it's None, a token `endpoint`."""
 
     place: str
     endpoint: str | None = None
@@ -28,8 +28,8 @@ class Login:
     def late(self, limit: Deadline) -> str:
         if self.endpoint is not None:
             reason = f"no token from {self.endpoint} within {limit.seconds:g} s; is the token endpoint up"
-            return f"{self.place}: the login waits: {reason}, and does nothing block the way?"
-        return f"{self.place}: no end of the SASL login within {limit.seconds:g} s; is a broker up there?"
+            return f"{self.place}: the login waits: {reason}, and is the way to it open?"
+        return f"{self.place}: the SASL login didn't finish within {limit.seconds:g} s; is a broker running there?"
 
 
 async def open_connection(
@@ -39,24 +39,24 @@ async def open_connection(
     on_versions: Callable[[Answer], None],
     large: asyncio.Lock | None = None,
 ) -> Connection:
-    """`on_versions` gets the ApiVersions answer; `large` is that of `Connection`."""
+    """`on_versions` gets the ApiVersions response; `large` is that of `Connection`."""
     limit = deadline.earlier(settings.connect_timeout)
     check_address(address)
     dialled = dict(settings.resolve).get(address, address)
-    place = str(address) if dialled == address else f"{address} (dialled at {dialled})"
+    place = str(address) if dialled == address else f"{address} (connecting to {dialled})"
     phase = "no connection" if settings.tls is None else "no TLS connection"
     login: Login | None = None
 
     def late() -> str:
         if login is not None:
             return login.late(limit)
-        return f"{place}: {phase} within {limit.seconds:g} s; is a broker up there, and does nothing block the way?"
+        return f"{place}: {phase} within {limit.seconds:g} s; is a broker running there, and is the way to it open?"
 
     try:
         async with within(limit, late):
             name = (settings.tls.server_name if settings.tls else None) or address.host
             reader, writer = await dial(dialled, place, settings.tls, name, limit)
-            phase = "no answer to ApiVersions"
+            phase = "no response to ApiVersions"
             connection = Connection(
                 address,
                 reader,
@@ -82,7 +82,7 @@ async def open_connection(
 
 
 async def log_in(connection: Connection, settings: Settings, login: Login) -> None:
-    """By SASL, where the settings say so; again when the session's lifetime asks for it (KIP-368)."""
+    """Logs in with SASL if the settings have it, and again before the session's lifetime ends (KIP-368)."""
     if settings.sasl is None:
         return
     from kafkascope.client.auth.sasl import authenticate

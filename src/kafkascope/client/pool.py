@@ -11,13 +11,13 @@ from kafkascope.client.transport.deadline import Deadline, within
 from kafkascope.client.transport.dialling import UnreachableError
 from kafkascope.errors import ReachError, UsageError
 
-# An address, and whether it is the connection for calls that may hang there.
+# An address, and whether it's the connection for calls that may hang.
 _Key = tuple[Address, bool]
 
 
 class ConnectionPool:
-    """`on_versions` gets the ApiVersions answer of every connection that is made. Responses come in order, so calls
-    that others must not wait for go `apart`: over a second connection to the same address."""
+    """`on_versions` gets the ApiVersions response of every new connection. Responses come in order, so calls that must
+    not delay others go `apart`, over a second connection to the same address."""
 
     def __init__(self, settings: Settings, on_versions: Callable[[Answer], None]) -> None:
         self._settings = settings
@@ -26,9 +26,9 @@ class ConnectionPool:
         self._locks: dict[_Key, asyncio.Lock] = {}
         self._opening: set[asyncio.Task[Connection]] = set()
         self._closed = False
-        # Large responses come one at a time, over all connections.
+        # Large responses are read one at a time, over all connections.
         self._large = asyncio.Lock()
-        # No longer used for new calls; closed as soon as the last one under way has its answer.
+        # Not used for new calls; closed when the last pending call has its response.
         self._retired: list[Connection] = []
 
     def open_addresses(self) -> list[Address]:
@@ -37,7 +37,7 @@ class ConnectionPool:
         ]
 
     def open_connections(self) -> list[tuple[str, Address, int]]:
-        """Those that a response may still come over: our end, theirs, and when it was made."""
+        """Connections that may still receive a response: our end, theirs, and when each was opened."""
         return [
             (connection.client_address, connection.address, connection.connected_at)
             for connection in (*self._connections.values(), *self._retired)
@@ -45,7 +45,7 @@ class ConnectionPool:
         ]
 
     async def get(self, address: Address, deadline: Deadline, *, apart: bool = False) -> Connection:
-        """Ready for a call. UnreachableError and LostError may be gone at the next try; other errors stay."""
+        """A connection ready for a call. UnreachableError and LostError may be gone at a retry; other errors stay."""
         if self._closed:
             raise _closed_error()
         connection = self._connections.get((address, apart))
@@ -58,7 +58,8 @@ class ConnectionPool:
         return connection
 
     async def any_of(self, addresses: Iterable[Address], deadline: Deadline, *, apart: bool = False) -> Connection:
-        """The first that can be had; the first one's error when none can. One that hangs leaves time for the others."""
+        """The first connection that succeeds, or the first address's error. An address that hangs leaves time for the
+        others."""
         errors: list[ReachError] = []
         remaining = [*dict.fromkeys(addresses)]
         while remaining:
@@ -74,7 +75,7 @@ class ConnectionPool:
         raise (ReachError if deadline.passed() else UnreachableError)(f"{errors[0]}{unnamed}")
 
     async def close(self) -> None:
-        """For good: whoever asks for a connection afterwards gets this error."""
+        """Closes it for good: later requests for a connection get this error."""
         self._closed = True
         opening = [*self._opening]
         for task in opening:
@@ -100,7 +101,7 @@ class ConnectionPool:
             await self._close_idle()
             if self._closed:
                 raise _closed_error()
-            # a task of its own, so that `close` ends what is half open
+            # a task of its own, so that `close` ends half-open connections
             task = asyncio.create_task(self._make(key, deadline), name=f"kafkascope connects to {key[0]}")
             self._opening.add(task)
             try:
@@ -115,7 +116,7 @@ class ConnectionPool:
             lock.release()
 
     def _cancelled_by_close(self) -> bool:
-        """Whether a connection under way was cancelled by `close`, not together with whoever waits for it."""
+        """Whether `close` cancelled a connection attempt, rather than the task that waits for it."""
         ours = asyncio.current_task()
         return self._closed and ours is not None and not ours.cancelling()
 
@@ -131,7 +132,7 @@ class ConnectionPool:
             await connection.close()
 
     async def _renew_login(self, connection: Connection, login: Login) -> None:
-        """Nothing may be sent between the frames of a login: whoever comes meanwhile waits."""
+        """Nothing may be sent between the frames of a login: other calls wait."""
         async with connection.log_in:
             if connection.log_in_at is not None and asyncio.get_running_loop().time() >= connection.log_in_at:
                 await log_in(connection, self._settings, login)
@@ -142,6 +143,6 @@ def _closed_error() -> UsageError:
 
 
 def _fresh(connection: Connection) -> bool:
-    """A session that has run out is not worth a try: the broker hangs up at the next request (KIP-368)."""
+    """An expired session is unusable: the broker closes the connection at the next request (KIP-368)."""
     expired = connection.log_in_by is not None and asyncio.get_running_loop().time() >= connection.log_in_by
     return connection.usable and not expired

@@ -1,4 +1,4 @@
-"""Finds the error code in a response that asks to retry, elsewhere or later; None where the response is final."""
+"""Finds the error code in a response that asks to retry, elsewhere or later; None if the response is final."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -14,19 +14,19 @@ _NOT_CONTROLLER = 41
 _OFFSET_NOT_AVAILABLE = 78
 
 COORDINATOR_CODES = frozenset((_COORDINATOR_LOAD_IN_PROGRESS, _COORDINATOR_NOT_AVAILABLE, _NOT_COORDINATOR))
-# UNKNOWN_TOPIC_OR_PARTITION and UNKNOWN_TOPIC_ID: of a leader that Metadata named, news that has not come there yet.
+# UNKNOWN_TOPIC_OR_PARTITION and UNKNOWN_TOPIC_ID: the leader that Metadata named hasn't received the metadata yet.
 UNKNOWN_TOPICS = frozenset((3, 100))
 _LEADER_CODES = frozenset((LEADER_NOT_AVAILABLE, _NOT_LEADER_OR_FOLLOWER, _OFFSET_NOT_AVAILABLE)) | UNKNOWN_TOPICS
-# The right node, which is not ready yet: a coordinator that reads its log, a leader that was just elected (KIP-207).
+# The right node, but not ready yet: a coordinator that reads its log, a leader that was just elected (KIP-207).
 LATER_CODES = frozenset((_COORDINATOR_LOAD_IN_PROGRESS, _OFFSET_NOT_AVAILABLE))
 _CONTROLLER_CODES = frozenset((_NOT_CONTROLLER, _NOT_LEADER_OR_FOLLOWER))
-# Answered by the quorum's leader alone, which says so as the leader of any partition does (KIP-595).
+# Served only by the quorum's leader; other nodes return the same errors as for any partition (KIP-595).
 _QUORUM_APIS = frozenset("DescribeQuorum AddRaftVoter RemoveRaftVoter UpdateRaftVoter FetchSnapshot".split())
 
 
 def code_to_follow(api: str, target: Target, value: Mapping[str, Any]) -> int | None:
-    """Only where a whole level of the answer says it: of a request about several groups or partitions, those that do
-    live here have their answer, and the others' codes are data."""
+    """Only if all elements of a level have it: in a request about several groups or partitions, those on this node have
+    their results, and the others' codes are data."""
     codes = _codes(api, target)
     if not codes:
         return None

@@ -1,4 +1,4 @@
-"""Maps a request to its target by what it is about, as Kafka's own clients do."""
+"""Maps a request to its target by its contents, as Kafka's own clients do."""
 
 import base64
 from collections.abc import Callable, Mapping
@@ -9,16 +9,16 @@ from kafkascope.client.targets import AnyBroker, Controller, Coordinator, Leader
 
 _Rule = Callable[[Mapping[str, Any]], Target | None]
 
-# Config resources that only the node itself knows all of (ConfigResource.Type).
+# Config resources that only the node itself knows completely (ConfigResource.Type).
 _BROKER, _BROKER_LOGGER = 4, 8
-# The metadata log is led by the active controller, which no Metadata answer names.
+# The metadata log's leader is the active controller, which no Metadata response names.
 _METADATA_TOPICS = ("__cluster_metadata", UUID(int=1))
 NO_TOPIC_ID = UUID(int=0)
 
 
 def target_of(api: str, value: Mapping[str, Any], *, controllers: bool = False) -> Target:
-    """`controllers` says that the cluster was reached by its controllers: then what any broker would pass on goes to
-    the active controller (KIP-919). A request about several things goes where its first one lives."""
+    """`controllers` means that the cluster was reached by its controllers: requests that a broker would forward then go
+    to the active controller (KIP-919). A request about several things goes to the node of the first one."""
     target = ROUTES[api](value)
     if target is None:
         return Controller() if controllers and api not in EACH_CONTROLLER else AnyBroker()
@@ -34,7 +34,7 @@ def _controller(_: Mapping[str, Any]) -> Target | None:
 
 
 def _group(value: Mapping[str, Any]) -> Target | None:
-    """`groupId`, or the first of `groups`, `groupIds` and `groupsNames`. An empty id is a group too."""
+    """`groupId`, or the first of `groups`, `groupIds` and `groupsNames`. An empty id is a valid group."""
     named = value.get("groupId")
     for several in ("groups", "groupIds", "groupsNames"):
         if named is not None:
@@ -56,7 +56,7 @@ def _transaction(value: Mapping[str, Any]) -> Target | None:
 
 
 def _leader(value: Mapping[str, Any]) -> Target | None:
-    """The first partition of the first topic, under any of the names that these requests have for them."""
+    """The first partition of the first topic, under any of their names in these requests."""
     marker = _first(value.get("markers"))
     topic = _first((marker or value).get("topics") or value.get("topicData"))
     if not isinstance(topic, Mapping):
@@ -80,7 +80,7 @@ def _share_state(value: Mapping[str, Any]) -> Target | None:
 
 
 def _config_owner(value: Mapping[str, Any]) -> Target | None:
-    """Brokers and their loggers are asked themselves; the cluster-wide default (an empty name) is anyone's."""
+    """Brokers and their loggers are asked directly; any broker knows the cluster-wide default (an empty name)."""
     for resource in value.get("resources") or ():
         name = resource.get("resourceName") or ""
         if resource.get("resourceType") in (_BROKER, _BROKER_LOGGER) and name.isascii() and name.isdigit():
@@ -112,7 +112,7 @@ def _table(rows: tuple[tuple[_Rule, str], ...]) -> dict[str, _Rule]:
     return {api: rule for rule, names in rows for api in names.split()}
 
 
-# Every request API of the catalog; a test walks it, so that a new one has to be classed here.
+# Every request API of the catalog; a test checks that each is here.
 ROUTES: dict[str, _Rule] = _table(
     (
         (
@@ -123,7 +123,7 @@ ROUTES: dict[str, _Rule] = _table(
             " CreateDelegationToken RenewDelegationToken ExpireDelegationToken DescribeDelegationToken"
             " ListConfigResources GetTelemetrySubscriptions PushTelemetry AddRaftVoter RemoveRaftVoter"
             " UnregisterBroker UnregisterController UpdateFeatures"
-            # sent by a controller of the ZooKeeper days to one broker: the caller knows which
+            # sent by a ZooKeeper-based controller to one broker: the caller knows which
             " LeaderAndIsr StopReplica UpdateMetadata",
         ),
         (
@@ -163,5 +163,5 @@ ROUTES: dict[str, _Rule] = _table(
     )
 )
 
-# What every controller answers for itself, the active one or not.
+# APIs that every controller serves itself, active or not.
 EACH_CONTROLLER = frozenset("ApiVersions SaslHandshake SaslAuthenticate DescribeCluster".split())

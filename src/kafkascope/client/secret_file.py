@@ -1,4 +1,4 @@
-"""Reads a file that holds one secret, as a password or a token."""
+"""Reads a file with one secret, such as a password or a token."""
 
 from pathlib import Path
 
@@ -9,13 +9,13 @@ from kafkascope.limits import MAX_SECRET_BYTES
 
 
 def read_secret(path: Path) -> Secret:
-    """The line end that editors put behind a secret is no part of it."""
+    """The line end that editors append isn't part of the secret."""
     content = read_small(path, MAX_SECRET_BYTES, "a secret is one line")
     try:
-        # what Windows editors put in front is no part of it either
+        # nor is the byte order mark of Windows editors
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise InputError(f"{path} is no UTF-8 text; a secret is one line of it") from None
+        raise InputError(f"{path} isn't UTF-8 text; a secret is one line of text") from None
     if not text.strip("\r\n"):
-        raise InputError(f"{path} is empty; it should hold a secret")
+        raise InputError(f"{path} is empty; it should contain a secret")
     return Secret(text.removesuffix("\n").removesuffix("\r"))

@@ -1,5 +1,4 @@
-"""Settings of a connection as values: addresses, TLS, SASL, timeouts. A secret among them is shown only to code that
-asks for it."""
+"""Defines the settings of a connection: addresses, TLS, SASL, timeouts. Only `reveal` shows a secret."""
 
 import re
 from collections.abc import Iterable
@@ -10,14 +9,14 @@ from typing import NoReturn
 from kafkascope.errors import UsageError
 
 _DEFAULT_PORT = 9092
-# As people paste them: Java allows `SASL_SSL://host:port` in bootstrap.servers.
+# As users paste them: Java allows `SASL_SSL://host:port` in bootstrap.servers.
 _ADDRESS = re.compile(
     r"(?:(?P<scheme>[A-Za-z_]\w*)://)?(?:\[(?P<six>[^\]]*)\]|(?P<host>[^:\[\]/]*))(?::(?P<port>[^:]*))?"
 )
 
 
 class Secret:
-    """A password, a token or a private key. Every way to print it gives `***`; `reveal` gives what it is."""
+    """A password, a token or a private key. It always prints as `***`; `reveal` returns it."""
 
     __slots__ = ("_value",)
 
@@ -45,12 +44,12 @@ class Secret:
         return hash((Secret, self._value))
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("a secret is not written anywhere")
+        raise TypeError("a secret can't be serialized")
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a node listens. `str` gives `host:port`, `[::1]:9092` for IPv6."""
+    """Where a node listens. `str` returns `host:port`, or `[::1]:9092` for IPv6."""
 
     host: str
     port: int
@@ -61,8 +60,8 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class Tls:
-    """Certificates and the key are PEM. Without `ca` the system's authorities are trusted; `certificate` and `key` are
-    what this side shows (mTLS)."""
+    """Certificates and the key are in PEM. Without `ca` the system's authorities are trusted; `certificate` and `key`
+    are the client's (mTLS)."""
 
     ca: bytes | None = None
     certificate: bytes | None = None
@@ -75,17 +74,17 @@ class Tls:
 
 @dataclass(frozen=True, slots=True)
 class Sasl:
-    """`mechanism` as the wire has it. A token comes from `token`, from `token_file` (read anew for each
-    authentication, as files of Kubernetes change), or from `token_url` by client credentials."""
+    """`mechanism` is its name on the wire. A token comes from `token`, from `token_file` (reread for each
+    authentication, since files of Kubernetes change), or from `token_url` by client credentials."""
 
     mechanism: str
     username: str | None = None
     password: Secret | None = None
-    # SCRAM with a delegation token's id and HMAC for name and password
+    # SCRAM with a delegation token's id and HMAC as name and password
     delegation_token: bool = False
     token: Secret | None = None
     token_file: Path | None = None
-    # a query in it may hold a secret
+    # its query may contain a secret
     token_url: str | None = field(default=None, repr=False)
     token_client_id: str | None = None
     token_client_secret: Secret | None = None
@@ -96,43 +95,45 @@ class Sasl:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Everything the client needs to know before it connects; times are seconds."""
+    """Everything that the client needs before it connects; times are seconds."""
 
     bootstrap: tuple[Address, ...]
-    # the addresses are controllers' (KIP-919)
+    # the addresses are those of controllers (KIP-919)
     controllers: bool = False
     tls: Tls | None = None
     sasl: Sasl | None = None
     client_id: str = "kafkascope"
-    # for one call, retries included
+    # for one call, including retries
     timeout: float = 10.0
     connect_timeout: float = 5.0
-    # what to dial instead of an address that a broker or the user names
+    # addresses to connect to instead of those that a broker or the user names
     resolve: tuple[tuple[Address, Address], ...] = ()
 
 
 def parse_address(text: str, default_port: int = _DEFAULT_PORT) -> Address:
     """`host:9092`, `host`, `[::1]:9092`, `SSL://host:9093`."""
     if "@" in text:
-        # what comes before it may be a password
-        raise UsageError("an address has no user in it, and this has an @; say HOST:PORT, and who you are by SASL")
+        # the text before it may be a password
+        raise UsageError(
+            "an address has no user, but this one has an @; write HOST:PORT, and log in with --sasl-mechanism"
+        )
     match = _ADDRESS.fullmatch(text.strip())
     host = match and (match["six"] or match["host"])
     if match is None or not host or any(character.isspace() for character in host):
-        raise UsageError(f"'{_clip(text)}' is no address; say HOST:PORT, or [::1]:PORT for IPv6")
+        raise UsageError(f"'{_clip(text)}' isn't an address; write HOST:PORT, or [::1]:PORT for IPv6")
     if (match["scheme"] or "").lower() in ("http", "https"):
-        raise UsageError(f"'{_clip(text)}' is a URL of the web; Kafka does not speak HTTP: say HOST:PORT")
+        raise UsageError(f"'{_clip(text)}' is a web URL, and Kafka doesn't speak HTTP; write HOST:PORT")
     if match["port"] is None:
         return Address(host, default_port)
     port = int(match["port"]) if re.fullmatch(r"[0-9]{1,5}", match["port"]) else 0
     if not 0 < port < 65536:
-        raise UsageError(f"'{_clip(match['port'])}' is no port (in '{_clip(text)}'); ports are 1 to 65535")
+        raise UsageError(f"'{_clip(match['port'])}' isn't a port (in '{_clip(text)}'); ports are 1 to 65535")
     return Address(host, port)
 
 
 def parse_addresses(text: str, origin: str | None = None) -> tuple[Address, ...]:
-    """Several, with commas between; each once. What was read at an `origin` is named by that and never shown: a line
-    that ran into the next one may hold a password."""
+    """Parses several, separated by commas; each once. Text from an `origin` is never shown, only the origin: a line
+    that ran into the next one may contain a password."""
     addresses: dict[Address, None] = {}
     for number, part in enumerate((part for part in text.split(",") if part.strip()), 1):
         try:
@@ -140,25 +141,27 @@ def parse_addresses(text: str, origin: str | None = None) -> tuple[Address, ...]
         except UsageError:
             if origin is None:
                 raise
-            raise UsageError(f"{origin}: address {number} is none; say HOST:PORT, or [::1]:PORT for IPv6") from None
+            raise UsageError(
+                f"{origin}: address {number} isn't valid; write HOST:PORT, or [::1]:PORT for IPv6"
+            ) from None
     if not addresses:
-        raise UsageError(f"{origin + ': ' if origin else ''}no address is given; say HOST:PORT")
+        raise UsageError(f"{origin + ': ' if origin else ''}no address is given; write HOST:PORT")
     return tuple(addresses)
 
 
 def parse_resolve(text: str) -> tuple[Address, Address]:
-    """`broker-0.kafka:9092=127.0.0.1:19092`: what is named, and what to dial for it; the port stays when only a host
-    follows."""
+    """Parses `broker-0.kafka:9092=127.0.0.1:19092`: an address, and the address to connect to instead; without a port
+    the port stays the same."""
     named, equals, dialled = text.partition("=")
     if not equals:
-        raise UsageError(f"'{_clip(text)}' resolves nothing; say HOST:PORT=ADDRESS or HOST:PORT=ADDRESS:PORT")
+        raise UsageError(f"'{_clip(text)}' isn't valid; write HOST:PORT=ADDRESS or HOST:PORT=ADDRESS:PORT")
     address = parse_address(named)
     return address, parse_address(dialled, address.port)
 
 
 def sanitize(text: str, secrets: Iterable[Secret | None] = (), most: int = 300) -> str:
-    """What a broker or an endpoint said, fit for one line of an error: without secrets it repeats, without characters
-    that move a terminal's cursor."""
+    """Makes the message of a broker or an endpoint fit for one line of an error: without secrets in it, and without
+    characters that control a terminal."""
     for secret in secrets:
         if secret:
             text = text.replace(secret.reveal(), "***")

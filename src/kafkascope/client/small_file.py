@@ -6,7 +6,7 @@ from kafkascope.errors import InputError
 
 
 def read_small(path: Path, most: int, hint: str) -> bytes:
-    """`hint` follows the error for a file with more bytes than `most`."""
+    """`hint` is appended to the error for a file with more bytes than `most`."""
     try:
         with path.open("rb") as file:
             content = file.read(most + 1)

@@ -1,4 +1,4 @@
-"""Targets of a request as values, and their text form: `leader:orders-0` is `Leader("orders", 0)`."""
+"""Defines the targets of a request, and parses their text form: `leader:orders-0` is `Leader("orders", 0)`."""
 
 from dataclasses import dataclass
 from uuid import UUID
@@ -14,7 +14,7 @@ _FORMS = "any, controller, node:ID, leader:TOPIC-PARTITION or coordinator:[group
 
 @dataclass(frozen=True, slots=True)
 class AnyBroker:
-    """Whoever is there; of controllers too, where the cluster was reached by its controllers."""
+    """Any broker, or any controller if the cluster was reached by its controllers."""
 
     def __str__(self) -> str:
         return "any"
@@ -56,7 +56,7 @@ class Coordinator:
 
 @dataclass(frozen=True, slots=True)
 class Controller:
-    """The active controller. Where brokers alone can be reached, the broker that metadata names for it: it forwards
+    """The active controller. If only brokers can be reached, the broker that metadata names for it, which forwards
     (KIP-500)."""
 
     def __str__(self) -> str:
@@ -67,7 +67,7 @@ Target = AnyBroker | Node | Leader | Coordinator | Controller
 
 
 def parse_target(text: str) -> Target:
-    """The value of `--to`."""
+    """Parses the value of `--to`."""
     kind, _, argument = text.strip().partition(":")
     kind = kind.lower()
     if kind == "any" and not argument:
@@ -77,19 +77,19 @@ def parse_target(text: str) -> Target:
     if kind in ("node", "broker"):
         number = parse_number(argument)
         if number is None or number < 0:
-            raise UsageError(f"'{clip(text)}': a node has a number; say node:1")
+            raise UsageError(f"'{clip(text)}': a node is a number; write node:1")
         return Node(number)
     if kind == "leader":
         topic, _, partition = argument.rpartition("-")
         number = parse_number(partition)
         if not topic or number is None:
-            raise UsageError(f"'{clip(text)}': a partition is TOPIC-NUMBER; say leader:orders-0")
+            raise UsageError(f"'{clip(text)}': a partition is TOPIC-NUMBER; write leader:orders-0")
         return Leader(topic, number)
     if kind == "coordinator" and argument:
         key_type, colon, key = argument.partition(":")
         if colon and key_type in COORDINATOR_KEY_TYPES:
             if not key:
-                raise UsageError(f"'{clip(text)}': whose coordinator? say coordinator:{key_type}:KEY")
+                raise UsageError(f"'{clip(text)}': the key is missing; write coordinator:{key_type}:KEY")
             return Coordinator(key_type, key)
         return Coordinator("group", argument)
-    raise UsageError(f"'{clip(text)}' is nobody to send to; say {_FORMS}")
+    raise UsageError(f"'{clip(text)}' isn't a target; write {_FORMS}")

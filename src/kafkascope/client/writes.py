@@ -1,6 +1,6 @@
 """Classifies requests by their effect: whether one reads or changes something, and the change in a few words.
 
-Every API of the catalog is classed here, by what the broker does with it rather than by its name.
+Every API of the catalog is classified here, by what the broker does with it rather than by its name.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,7 +14,7 @@ from kafkascope.formatting import first_names
 if TYPE_CHECKING:
     from kafkascope.client.cluster import Cluster
 
-# Names listed in one line before the rest is counted.
+# Names listed in one line; the others are counted.
 _MOST_NAMES = 5
 
 READS = frozenset(
@@ -25,12 +25,12 @@ READS = frozenset(
         " DescribeConfigs DescribeLogDirs ListPartitionReassignments DescribeClientQuotas DescribeCluster"
         " ListConfigResources DescribeTopicPartitions DescribeAcls DescribeDelegationToken"
         " DescribeUserScramCredentials"
-        # in memory and of this connection or client instance alone, as a fetch session is
+        # in memory, and only for this connection or client instance, like a fetch session
         " SaslHandshake SaslAuthenticate GetTelemetrySubscriptions"
     ).split()
 )
 
-# (what it would do, where the names of the things that it would do it to stand)
+# (the effect, the fields with the names of what it affects)
 WRITES: dict[str, tuple[str, str]] = {
     "Produce": ("append records to topics", "topicData.name topicData.topicId"),
     "OffsetCommit": ("commit offsets of group", "groupId"),
@@ -83,7 +83,7 @@ JOINS: dict[str, tuple[str, str]] = {
     "ShareAcknowledge": ("acknowledge records of share group", "groupId"),
 }
 
-# What brokers and controllers send each other; from anyone else it can harm a cluster.
+# Requests between brokers and controllers; from anyone else they can harm a cluster.
 INTERNAL: dict[str, tuple[str, str]] = {
     "LeaderAndIsr": ("make a broker leader or follower, as a controller does", ""),
     "StopReplica": ("stop replicas, as a controller does", ""),
@@ -95,23 +95,23 @@ INTERNAL: dict[str, tuple[str, str]] = {
     "EndQuorumEpoch": ("end the epoch of the quorum's leader", ""),
     "UpdateRaftVoter": ("update a voter of the quorum", "voterId"),
     "AlterPartition": ("change the in-sync replicas of partitions", ""),
-    "Envelope": ("have the controller run another request for another user", ""),
+    "Envelope": ("make the controller run another request for another user", ""),
     "BrokerRegistration": ("register broker", "brokerId"),
-    "BrokerHeartbeat": ("speak for broker", "brokerId"),
+    "BrokerHeartbeat": ("act as broker", "brokerId"),
     "AllocateProducerIds": ("take a block of producer ids for broker", "brokerId"),
     "ControllerRegistration": ("register controller", "controllerId"),
-    "AssignReplicasToDirs": ("say where replicas lie on broker", "brokerId"),
-    "InitializeShareGroupState": ("start the share state of group anew", "groupId"),
+    "AssignReplicasToDirs": ("report the directories of replicas on broker", "brokerId"),
+    "InitializeShareGroupState": ("reinitialize the share state of group", "groupId"),
     # reading under a newer leader epoch writes that epoch
     "ReadShareGroupState": ("read the share state of group as a partition's leader, which fences others", "groupId"),
     "WriteShareGroupState": ("overwrite the share state of group", "groupId"),
     "DeleteShareGroupState": ("delete the share state of group", "groupId"),
 }
 
-# KafkaApis creates the coordinator's topic when it is first asked where it lies.
+# KafkaApis creates the coordinator's topic on the first lookup.
 COORDINATOR_TOPICS = {0: "__consumer_offsets", 1: "__transaction_state", 2: "__share_group_state"}
 
-# The first version of Metadata with a flag to create nothing (KIP-4).
+# The first version of Metadata with a flag not to create topics (KIP-4).
 _METADATA, _CREATES_NOTHING = 3, 4
 
 _CLASSES: dict[str, tuple[str, str, str]] = {
@@ -126,8 +126,8 @@ _CLASSES: dict[str, tuple[str, str, str]] = {
 class Effect:
     """`kind` is `reads`, `writes`, `joins` (a group) or `internal` (between brokers).
 
-    `does` is what it would do, empty for what only reads. `remark` says why a request of an API that writes does not.
-    `unless_topic` is set where something changes only if this topic does not exist.
+    `does` is its effect, empty if it only reads. `remark` is the reason why a request of a writing API doesn't write.
+    `unless_topic` is set if something changes only if this topic doesn't exist.
     """
 
     api: str
@@ -138,7 +138,7 @@ class Effect:
 
     @property
     def changes(self) -> bool:
-        """Whether it needs `--write`, as far as the request shows."""
+        """Whether it needs `--write`, judging by the request alone."""
         return self.kind != "reads"
 
     @property
@@ -148,17 +148,18 @@ class Effect:
 
 
 def kind_of(api: str) -> str:
-    """The class of an API, whatever its request says; KeyError for one that nobody has classed."""
+    """The class of an API, whatever its request contains; KeyError for an unclassified one."""
     return _CLASSES[api][0]
 
 
 def effect(api: str, version: int, value: Mapping[str, Any], topics: Mapping[UUID, str] | None = None) -> Effect:
-    """Of one request, as `encode` takes it; what is missing has its default. `topics` are names for topic ids."""
+    """Classifies one request, as `encode` takes it; missing fields have their defaults. `topics` are names by topic
+    id."""
     kind, does, places = _CLASSES[api]
     if kind == "reads":
         return _reading(api, version, value)
     if kind == "writes" and (value.get("validateOnly") or _verifies_only(api, value)):
-        return Effect(api, "reads", remark="the broker only checks it: a dry run there")
+        return Effect(api, "reads", remark="the broker only validates it")
     names = list(
         dict.fromkeys(name for place in places.split() for name in _names(value, place.split("."), topics or {}))
     )
@@ -169,9 +170,9 @@ def _reading(api: str, version: int, value: Mapping[str, Any]) -> Effect:
     match api:
         case "Metadata":
             named = [topic["name"] for topic in value.get("topics") or () if topic.get("name")]
-            # before version 4 there was no flag against it
+            # before version 4 no flag prevents it
             if named and (version < _CREATES_NOTHING or value.get("allowAutoTopicCreation", True)):
-                does = _phrase("create topics that do not exist, where brokers may do so by themselves", named)
+                does = _phrase("create missing topics, if the brokers create topics automatically", named)
                 return Effect(api, "writes", does)
         case "Fetch" if _replica_id(value) >= 0:
             return Effect(api, "internal", f"fetch as replica {_replica_id(value)}, which moves high watermarks")
@@ -187,7 +188,7 @@ def _replica_id(value: Mapping[str, Any]) -> int:
 
 
 def _verifies_only(api: str, value: Mapping[str, Any]) -> bool:
-    """A broker asks the coordinator so whether a transaction goes on (KIP-890)."""
+    """A broker uses it to ask the coordinator whether a transaction is still open (KIP-890)."""
     transactions = value.get("transactions") or ()
     return api == "AddPartitionsToTxn" and bool(transactions) and all(item.get("verifyOnly") for item in transactions)
 
@@ -213,7 +214,7 @@ def _phrase(does: str, names: list[str]) -> str:
 
 
 async def has_topic(cluster: "Cluster", name: str) -> bool:
-    """Asked so that nothing is created by asking; of brokers that cannot be asked so (before 0.11), as if it were."""
+    """Checks without creating the topic. Brokers that would create it (before 0.11) count as having it."""
     if (await cluster.versions()).get(_METADATA, (0, 0))[1] < _CREATES_NOTHING:
         return True
     response = await cluster.call("Metadata", {"topics": [{"name": name}], "allowAutoTopicCreation": False})

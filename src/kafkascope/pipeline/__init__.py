@@ -1,5 +1,5 @@
-"""Ingests recordings of any size into the lake and builds the marts, on Spark. `ingest`, `marts` and `decode` work on
-any session.
+"""Ingests recordings of any size into the lake and builds the marts, on Spark. `ingest`, `marts`, `views` and `decode`
+work on any session.
 
 Names load at first use, because Spark imports this package to find the data source, which needs none of them."""
 
@@ -8,19 +8,23 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kafkascope.pipeline.decoding import decode
+    from kafkascope.pipeline.external_tables import catalog_sql
     from kafkascope.pipeline.ingestion.ingest import Ingested, Options, ingest
     from kafkascope.pipeline.mart.build import build_marts as marts
+    from kafkascope.pipeline.tables import register_views as views
 
 # No module here may share the name of a function: importing the module would replace the function.
 _HOMES = {
     "Ingested": ("ingestion.ingest", "Ingested"),
     "Options": ("ingestion.ingest", "Options"),
+    "catalog_sql": ("external_tables", "catalog_sql"),
     "decode": ("decoding", "decode"),
     "ingest": ("ingestion.ingest", "ingest"),
     "marts": ("mart.build", "build_marts"),
+    "views": ("tables", "register_views"),
 }
 
-__all__ = ["Ingested", "Options", "decode", "ingest", "marts"]
+__all__ = ["Ingested", "Options", "catalog_sql", "decode", "ingest", "marts", "views"]
 
 
 def __getattr__(name: str) -> Any:

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
 # Spark 4 runs on these; the first line of `java -version` names it.
 OLDEST_JAVA = 17
+# The first with `DataFrame.repartitionById`, and with Arrow in Python data sources.
+OLDEST_SPARK = (4, 1)
+# The first that asks a Python stream for what came after an offset.
+OLDEST_STREAMS = (4, 2)
 # C1 alone and one collector thread: a local session starts tasks and computes little. C1 alone would reserve 48 MB for
 # code, which a followed folder fills within minutes, with a warning in every terminal.
 _JAVA_OPTIONS = (
@@ -156,6 +160,15 @@ def error_line(error: Exception) -> str:
         return f"{where}: not the Parquet file that the lake's log names; ingest into a new lake"
     message = next((line for line in reversed(lines) if re.match(r"[\w.]*(Error|Exception)\b", line)), "")
     return message or (lines[0] if lines else type(error).__name__)
+
+
+def check_version(spark: "SparkSession", least: tuple[int, int] = OLDEST_SPARK) -> None:
+    """`UsageError` for a Spark that lacks what the pipeline needs."""
+    numbers = re.match(r"(\d+)\.(\d+)", spark.version)
+    if numbers and (int(numbers[1]), int(numbers[2])) < least:
+        what = "the pipeline" if least == OLDEST_SPARK else "following a folder"
+        oldest = ".".join(map(str, least))
+        raise UsageError(f"this session is of Spark {spark.version}; {what} needs Spark {oldest} or newer")
 
 
 def has_session() -> bool:

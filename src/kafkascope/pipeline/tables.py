@@ -1,9 +1,10 @@
 """Reads the visible rows of a lake's table as a DataFrame. Spark reads by file list: it needs no Delta jar, and no jar
 for an object store."""
 
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from datetime import date
+from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -12,8 +13,9 @@ import pyarrow.dataset as ds
 from deltalake import DeltaTable
 
 from kafkascope.lake.active import active_files
-from kafkascope.lake.home import Lake
+from kafkascope.lake.home import Lake, open_lake
 from kafkascope.lake.place import filesystem_errors, place_of
+from kafkascope.lake.read.column_texts import column_texts
 from kafkascope.lake.read.former_names import former_names
 from kafkascope.lake.read.topic_names import TOPICS, topic_arrays
 from kafkascope.lake.read.visible_rows import (
@@ -72,21 +74,55 @@ def read_table(spark: "SparkSession", lake: Lake, name: str) -> "DataFrame":
     return read_opened(spark, lake, name, tables.get(name), names)
 
 
-def register_views(spark: "SparkSession", lake: Lake) -> list[str]:
-    """Creates temporary views of all tables by their names, for SQL: visible rows, as of one moment. A table that the
-    lake doesn't have yet is empty, so that a statement which works on one lake works on all."""
-    present = lake.tables()
-    tables, names = open_as_of_now(lake, present)
+def register_views(
+    spark: "SparkSession", lake: str | os.PathLike[str] | Lake, since: datetime | None = None,
+    until: datetime | None = None,
+) -> list[str]:  # fmt: skip
+    """Creates temporary views of all tables by their names, for SQL: visible rows as of one moment, with a comment on
+    every column. A table that the lake doesn't have yet is empty, so a statement that works on one lake works on all.
+    Of tables that have a time, rows from `since` on and before `until`, out of the files of these days."""
+    home = lake if isinstance(lake, Lake) else open_lake(lake)
+    present = home.tables()
+    tables, names = open_as_of_now(home, present)
     every = sorted({*present, *known_names()})
-    topics = topic_names(read_opened(spark, lake, TOPICS, tables[TOPICS], names)) if TOPICS in tables else None
+    topics = topic_names(read_opened(spark, home, TOPICS, tables[TOPICS], names)) if TOPICS in tables else None
     for name in every:
-        rows = read_opened(spark, lake, name, tables.get(name), names)
-        if topics is not None and name in tables and message_of(name):
-            rows = with_topic_names(rows, topic_arrays(table_as_stored(name, tables[name]).schema), topics)
-        for column, former in former_names(name).items():
-            rows = rows.withColumn(former, rows[column])
-        rows.createOrReplaceTempView(name)
+        rows = read_opened(spark, home, name, tables.get(name), names)
+        if name in tables:
+            table = table_as_stored(name, tables[name])
+            rows = _between(rows, table, since, until)
+            if topics is not None and message_of(name):
+                rows = with_topic_names(rows, topic_arrays(table.schema), topics)
+        former = former_names(name)
+        texts = column_texts(name, rows.columns)
+        columns = [rows[column].alias(column, metadata=_comment(texts.get(column))) for column in rows.columns]
+        columns += [rows[column].alias(old, metadata=_comment(texts.get(column))) for column, old in former.items()]
+        rows.select(*columns).createOrReplaceTempView(name)
     return every
+
+
+def _comment(text: str | None) -> dict[str, str]:
+    """As Spark keeps it, and DESCRIBE shows it."""
+    return {} if text is None else {"comment": text}
+
+
+def _between(rows: "DataFrame", table: LakeTable, since: datetime | None, until: datetime | None) -> "DataFrame":
+    """The date too: Spark doesn't know that it is that of the time, and by the date it leaves out folders."""
+    from pyspark.sql import functions as f
+
+    if table.time is None:
+        return rows
+    time = f.coalesce(rows[table.time], rows[table.otherwise]) if table.otherwise else rows[table.time]
+    if since is not None:
+        rows = rows.where((time >= f.lit(_utc(since))) & (rows[DATE] >= f.lit(_utc(since).date())))
+    if until is not None:
+        rows = rows.where((time < f.lit(_utc(until))) & (rows[DATE] <= f.lit(_utc(until).date())))
+    return rows
+
+
+def _utc(moment: datetime) -> datetime:
+    """Without a zone it is UTC."""
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
 def _by_the_jvm(spark: "SparkSession", lake: Lake, table: LakeTable, paths: list[str]) -> "DataFrame | None":

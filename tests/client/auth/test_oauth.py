@@ -82,14 +82,14 @@ def test_client_credentials_over_http(tokens: Tokens) -> None:
 def test_client_credentials_over_https_with_an_authority_of_its_own(tokens: Tokens, certificates: Certificates) -> None:
     with TokenServer(tokens, USERS, certificates.broker) as server:
         assert get(asking(server.url, ca=certificates.ca.read_bytes())).count(".") == 2
-        with pytest.raises(ReachError, match="authority that we do not trust; --token-ca FILE"):
+        with pytest.raises(ReachError, match="authority that isn't trusted; give the authority with --token-ca FILE"):
             get(asking(server.url))
 
 
 def test_a_wrong_client_secret_is_one_line_without_it(tokens: Tokens) -> None:
     with TokenServer(tokens, USERS) as server, pytest.raises(ReachError) as caught:
         get(asking(server.url, "wrong-secret"))
-    assert "refuses with 401 (invalid_client" in str(caught.value) and "wrong-secret" not in str(caught.value)
+    assert "returned status 401 (invalid_client" in str(caught.value) and "wrong-secret" not in str(caught.value)
 
 
 @contextmanager
@@ -133,18 +133,18 @@ def test_forms_of_a_good_answer(answer: bytes) -> None:
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        (b"", "no whole HTTP answer"),
-        (b"SSH-2.0\r\n\r\n", "no whole HTTP answer"),
-        (b"HTTP/1.1 2x0 OK\r\n\r\n", "no whole HTTP answer"),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}", "no whole HTTP answer"),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n{}", "no whole HTTP answer"),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n{}", "no whole HTTP answer"),
-        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", "no whole HTTP answer"),
+        (b"", "no complete HTTP response"),
+        (b"SSH-2.0\r\n\r\n", "no complete HTTP response"),
+        (b"HTTP/1.1 2x0 OK\r\n\r\n", "no complete HTTP response"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}", "no complete HTTP response"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n{}", "no complete HTTP response"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n{}", "no complete HTTP response"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", "no complete HTTP response"),
         (b"HTTP/1.1 200 OK\r\n\r\nnot json", "no access_token"),
         (b"HTTP/1.1 200 OK\r\n\r\n" + b"[" * 100_000, "no access_token"),
         (b'HTTP/1.1 200 OK\r\n\r\n{"access_token": 7}', "no access_token"),
         (b'HTTP/1.1 200 OK\r\n\r\n{"access_token": "a b topsecret"}', "no token"),
-        (b"HTTP/1.1 302 Found\r\nLocation: http://x\r\n\r\n", "refuses with 302"),
+        (b"HTTP/1.1 302 Found\r\nLocation: http://x\r\n\r\n", "returned status 302"),
         (
             b'HTTP/1.1 400 Bad\r\n\r\n{"error": "bad", "error_description": "topsecret is wrong"}',
             r"bad \*\*\* is wrong",
@@ -177,7 +177,7 @@ def test_an_answer_beyond_the_limit_is_not_read(answer: bytes) -> None:
         with suppress(OSError):
             link.sendall(answer)
 
-    with endpoint(serve) as url, pytest.raises(ReachError, match="no whole HTTP answer"):
+    with endpoint(serve) as url, pytest.raises(ReachError, match="no complete HTTP response"):
         get(asking(url))
 
 
@@ -242,5 +242,5 @@ def test_an_endpoint_that_is_not_there_is_named() -> None:
 
 @pytest.mark.parametrize("url", ["ftp://a/b", "a/b", "http://", "http://a:x/", "http://a/b c", "http://a/\r\nX: y"])
 def test_what_is_no_url_is_wrong_use(url: str) -> None:
-    with pytest.raises(UsageError, match="no http or https URL"):
+    with pytest.raises(UsageError, match="isn't an http or https URL"):
         get(asking(url))

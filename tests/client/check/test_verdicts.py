@@ -96,7 +96,7 @@ def test_every_rule_of_a_check_is_a_rule_of_the_findings_and_is_told() -> None:
 def test_a_quorum_whose_followers_fetch_is_healthy() -> None:
     checked = check_quorum([quorum(NOON)], ANY)
     assert checked.healthy
-    assert checked.line == "quorum: node 1 leads in epoch 5, 3 voters, at most 0 records behind"
+    assert checked.line == "quorum: node 1 leads in epoch 5, 3 voters, lag at most 0 records"
 
 
 def test_a_follower_that_does_not_fetch_is_behind_by_time() -> None:
@@ -225,7 +225,7 @@ def streams(*statuses: str, held: tuple[str, ...] = ("0_0", "0_1"), target: tupl
     member = StreamsMember(
         "m1", None, "app-1", "/127.0.0.1", None, 4, 1, False, Tasks(held, (), ()), target_tasks, (), ()
     )  # fmt: skip
-    details = tuple(StreamsStatus(name, "no such topics: words") for name in statuses)
+    details = tuple(StreamsStatus(name, "missing topics: words") for name in statuses)
     process = StreamsProcess("p1", None, (member,))
     return StreamsGroupView(
         "counters", "NotReady" if details else "Stable", None, 4, 4, None, 1, None, 3, (), (process,), (), details,

@@ -76,7 +76,7 @@ def test_plain_and_scram_logins() -> None:
 
 
 def test_a_login_module_of_another_mechanism_is_named() -> None:
-    with pytest.raises(InputError, match=r"sasl\.mechanism is PLAIN, sasl\.jaas\.config has ScramLoginModule"):
+    with pytest.raises(InputError, match=r"sasl\.mechanism is PLAIN, but sasl\.jaas\.config has ScramLoginModule"):
         sasl("PLAIN", f'{SCRAM} required username="alice" password="x";')
 
 
@@ -191,7 +191,7 @@ def test_keys_of_producers_and_consumers_are_passed_over() -> None:
 def test_keys_that_matter_and_that_we_lack_are_named_in_one_line() -> None:
     config = java(ssl_engine_factory_class="x.Y", sasl_login_callback_handler_class="com.example.Handler")
     assert config.notes == (
-        "file: not understood and left out: sasl.login.callback.handler.class, ssl.engine.factory.class",
+        "file: not supported and ignored: sasl.login.callback.handler.class, ssl.engine.factory.class",
     )
 
 
@@ -211,7 +211,7 @@ def test_a_login_that_the_protocol_does_not_use_is_named() -> None:
 
 
 def test_config_providers_are_named() -> None:
-    with pytest.raises(UsageError, match=r"sasl\.jaas\.config asks a config provider"):
+    with pytest.raises(UsageError, match=r"sasl\.jaas\.config uses a config provider"):
         sasl("PLAIN", f'{PLAIN} required username="a" password="${{file:/x:y}}";', config_providers="file")
 
 

@@ -132,7 +132,7 @@ def test_a_changed_jks_store_is_refused(trust_stores: dict[str, Path], tmp_path:
     content = bytearray(trust_stores["JKS"].read_bytes())
     content[len(content) // 2] ^= 1
     (tmp_path / "changed").write_bytes(content)
-    with pytest.raises(InputError, match="was changed"):
+    with pytest.raises(InputError, match="was modified"):
         read_trust(tmp_path / "changed", STORE)
 
 
@@ -144,7 +144,7 @@ def test_a_jks_store_cut_anywhere_is_one_line(key_stores: dict[str, Path], trust
     for store in (key_stores["JKS"], trust_stores["JKS"]):
         content = store.read_bytes()
         for end in range(4, len(content) - 20):
-            with pytest.raises(InputError, match="no whole JKS"):
+            with pytest.raises(InputError, match="isn't a complete JKS"):
                 read_jks(content[:end] + bytes(20), None, "store")
 
 
@@ -177,7 +177,7 @@ def test_encrypted_pem_keys(certificates: Certificates, tmp_path: Path, form: Pr
     ("content", "message"),
     [
         (b"", "is empty"),
-        (b"hello", "holds no certificate to trust"),
+        (b"hello", "has no certificate to trust"),
         (b"\xce\xce\xce\xce\0", "JCEKS"),
         (b"\x30\x82\x01\x00", "needs a password"),
         (b"\xfe\xed\xfe\xed" + bytes(40), "no whole JKS|certificate to trust"),

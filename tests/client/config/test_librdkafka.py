@@ -70,7 +70,7 @@ def test_oauth() -> None:
 def test_what_matters_and_is_not_understood_is_named() -> None:
     config = read("ssl.crl.location=x\nsasl.user=a\nqueue.buffering.max.ms=1\ngroup.id=g\nmetadata.broker.lists=x:1")
     assert config.notes == (
-        "file: not understood and left out: sasl.user, ssl.crl.location",
+        "file: not supported and ignored: sasl.user, ssl.crl.location",
         "file: metadata.broker.lists is unknown; did you mean metadata.broker.list?",
     )
 
@@ -97,10 +97,10 @@ def test_leftovers_of_the_other_kind_are_named(tmp_path: Path) -> None:
     path = tmp_path / "f"
     path.write_text("security.protocol=SSL\nssl.truststore.location=t\nssl.truststore.password=p\nssl.ca.location=c\n")
     config = read_config(path)
-    assert config.ca == Path("t") and config.notes == (f"{path}: not understood and left out: ssl.ca.location",)
+    assert config.ca == Path("t") and config.notes == (f"{path}: not supported and ignored: ssl.ca.location",)
 
 
-@pytest.mark.parametrize(("content", "message"), [(b"a\0b", "no text"), (b"#" * 1_048_577, "larger")])
+@pytest.mark.parametrize(("content", "message"), [(b"a\0b", "isn't text"), (b"#" * 1_048_577, "larger")])
 def test_what_is_no_file_of_settings_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
     (tmp_path / "f").write_bytes(content)
     with pytest.raises(InputError, match=message):

@@ -84,7 +84,7 @@ def test_client_is_named_by_release_with_or_without_java() -> None:
     with pytest.raises(UsageError, match=r"9\.9"):
         parse_client("java 9.9")
     for nobody in ("", " ", "java", "java ", "librdkafka"):
-        with pytest.raises(UsageError, match=r"say java RELEASE, as java 2\.8"):
+        with pytest.raises(UsageError, match=r"write java RELEASE, as in java 2\.8"):
             parse_client(nobody)
 
 

@@ -179,7 +179,7 @@ def test_a_list_that_may_lack_groups_is_not_healthy(kinds: tuple[str, ...]) -> N
     assert [(lack.error, lack.code, lack.needs) for lack in groups.lacks] == [(LEFT_OUT, None, "Describe on Cluster")]
     assert not report.healthy and report.gaps == groups.lacks
     assert summary_line(report.results, "groups") == (
-        "not healthy: list of groups: Groups may be missing there: to see all needs Describe on Cluster."
+        "not healthy: list of groups: Groups may be missing from it: seeing all needs the ACL Describe on Cluster."
     )
     metrics = render_metrics(report)
     assert 'kafkascope_check_gap{api="ListGroups",error="LEFT_OUT"} 1' in metrics

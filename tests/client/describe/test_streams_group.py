@@ -46,8 +46,8 @@ def test_topology_names_sources_repartition_and_changelog_topics() -> None:
 
 def test_rebalance_waits_for_the_member_that_has_a_task_to_give_up() -> None:
     waits = at("Reconciling", 5).waits
-    assert any(line.startswith("first") and "has yet to give up active 0_1" in line for line in waits)
-    assert any(line.startswith("third") and line.endswith("to give up active 0_1") for line in waits)
+    assert any(line.startswith("first") and "has yet to release active 0_1" in line for line in waits)
+    assert any(line.startswith("third") and line.endswith("to release active 0_1") for line in waits)
 
 
 def test_rebalance_waits_for_a_member_that_has_not_confirmed_what_it_gave_up() -> None:

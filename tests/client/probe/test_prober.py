@@ -236,9 +236,9 @@ def test_an_api_that_the_node_does_not_offer_is_said_and_nothing_is_asked() -> N
 
     async def run() -> None:
         async with serving(without) as address, connect(Settings((address,))) as live:
-            with pytest.raises(NotFoundError, match="this broker does not offer Vote; it is for controllers"):
+            with pytest.raises(NotFoundError, match="this broker doesn't serve Vote; it is for controllers"):
                 await probe(live, apis_only=frozenset({"Metadata", "Vote"}))
-            with pytest.raises(NotFoundError, match=r"this broker does not offer DescribeQuorum$"):
+            with pytest.raises(NotFoundError, match=r"this broker doesn't serve DescribeQuorum$"):
                 await probe(live, apis_only=frozenset({"DescribeQuorum"}))
 
     asyncio.run(run())

@@ -71,7 +71,7 @@ def test_of_30000_brokers_most_are_left_out_and_counted(command: str, usual_mb: 
     with evil("many") as host:
         outcome = ran(*command.split(), host)
     assert f"names {MANY:,} brokers; {MANY - MAX_BROKERS:,} of them are left out" in outcome.lines[0]
-    assert "0 is no port" in outcome.lines[-1]
+    assert "0 isn't a port" in outcome.lines[-1]
     assert (outcome.code, len(outcome.lines)) == (4, 2)
     assert outcome.peak_mb < usual_mb + MORE_MEMORY_MB
 
@@ -97,7 +97,7 @@ def test_a_response_that_would_take_all_memory_is_refused_by_its_place(usual_mb:
     with evil("topics") as host:
         outcome = ran("call", host, "Metadata")
     (line,) = outcome.lines
-    assert re.search(rf"Metadata v12 at {host}: [\d,]+ bytes came, which take more memory than a response may", line)
+    assert re.search(rf"Metadata v12 at {host}: the response of [\d,]+ bytes takes more memory than the limit", line)
     assert outcome.code == 3
     assert outcome.peak_mb < usual_mb + MORE_MEMORY_MB
 
@@ -106,13 +106,15 @@ def test_a_large_answer_before_the_login_is_refused_by_its_size(usual_mb: int) -
     with evil("api-versions") as host:
         outcome = ran("groups", host)
     (line,) = outcome.lines
-    assert f"{host}: sent an answer of {LARGE_API_VERSIONS:,} bytes before the login is finished" in line
-    assert f"{MAX_LOGIN_FRAME_BYTES:,} are the most" in line
+    assert f"{host}: sent a response of {LARGE_API_VERSIONS:,} bytes before the login finished" in line
+    assert f"the limit there is {MAX_LOGIN_FRAME_BYTES:,}" in line
     assert outcome.code == 4
     assert outcome.peak_mb < usual_mb + 20
 
 
-@pytest.mark.parametrize(("mode", "message"), [("port-99999", "99999 is no port"), ("port-negative", "-1 is no port")])
+@pytest.mark.parametrize(
+    ("mode", "message"), [("port-99999", "99999 isn't a port"), ("port-negative", "-1 isn't a port")]
+)
 def test_a_port_that_is_none_is_one_line(mode: str, message: str) -> None:
     with evil(mode) as host:
         listed, coordinated = ran("groups", host), ran("describe", "group", host, "g")
@@ -153,4 +155,4 @@ asyncio.run(main())
 def test_a_second_signal_ends_an_observer_that_does_not_get_its_commit_done() -> None:
     outcome = ended(Popen([sys.executable, "-c", STOPPED_TWICE], stdout=PIPE, stderr=PIPE, text=True))
     assert outcome.code == 130
-    assert outcome.lines == ["kafkascope: stopped before the last polls were in the lake"]
+    assert outcome.lines == ["kafkascope: stopped before the last polls were committed to the lake"]

@@ -109,7 +109,7 @@ def groups_frame(count: int) -> bytes:
 def test_a_response_beyond_its_memory_is_refused_before_it_is_decoded() -> None:
     frame = groups_frame(2_000)
     assert len(asyncio.run(read_response("ListGroups", 5, frame)).value["groups"]) == 2_000
-    with pytest.raises(HeavyError, match=rf"{len(frame):,} bytes came, which take more memory .* \(100,000 bytes\)"):
+    with pytest.raises(HeavyError, match=rf"response of {len(frame):,} bytes takes more memory .* \(100,000 bytes\)"):
         asyncio.run(read_response("ListGroups", 5, frame, 100_000))
 
 
@@ -119,7 +119,7 @@ def test_odd_bytes_are_read_carefully_up_to_a_limit() -> None:
     assert not few.exact and len(few.value["groups"]) == 2_000
     many = groups_frame(MAX_CAREFUL_MEMORY_BYTES // 200)
     assert asyncio.run(read_response("ListGroups", 5, many)).exact
-    with pytest.raises(DecodeError, match="not as Kafka writes them"):
+    with pytest.raises(DecodeError, match="isn't in the form that Kafka writes"):
         asyncio.run(read_response("ListGroups", 5, many + b"\0"))
 
 

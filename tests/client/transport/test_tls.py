@@ -79,12 +79,12 @@ def test_mtls(secured_cluster: Cluster, trusting: Tls) -> None:
 
 def test_a_client_certificate_is_wanted(secured_cluster: Cluster, trusting: Tls) -> None:
     message = refusal(secured_cluster.addresses(MTLS), trusting)
-    assert "wants a client certificate" in message and "--certificate" in message
+    assert "requires a client certificate" in message and "--certificate" in message
 
 
 def test_a_client_certificate_of_another_authority_is_not_accepted(secured_cluster: Cluster, trusting: Tls) -> None:
     tls = Tls(ca=trusting.ca, **shown(secured_cluster.certificates.stranger))
-    assert "does not accept ours" in refusal(secured_cluster.addresses(MTLS), tls)
+    assert "refuses ours" in refusal(secured_cluster.addresses(MTLS), tls)
 
 
 def test_an_expired_certificate_says_since_when(secured_cluster: Cluster, trusting: Tls) -> None:
@@ -122,7 +122,7 @@ def test_the_name_that_is_meant_counts_and_not_the_address_that_is_dialled(
 def test_any_host_name_still_wants_a_trusted_authority(secured_cluster: Cluster, trusting: Tls) -> None:
     assert brokers(secured_cluster.addresses(OTHER_HOST), Tls(ca=trusting.ca, check_host_name=False)) == [1]
     message = refusal(secured_cluster.addresses(OTHER_HOST), Tls(check_host_name=False))
-    assert "authority that we do not trust" in message and "--ca" in message
+    assert "authority that isn't trusted" in message and "--ca" in message
 
 
 def test_insecure_takes_any(secured_cluster: Cluster) -> None:
@@ -210,7 +210,7 @@ def test_files_that_do_not_go_together_are_named(certificates: Certificates, tmp
 
 def test_a_key_of_another_certificate_is_named(certificates: Certificates) -> None:
     certificate, key = shown(certificates.client)["certificate"], shown(certificates.stranger)["key"]
-    with pytest.raises(InputError, match="not the key of our certificate"):
+    with pytest.raises(InputError, match="doesn't belong to our certificate"):
         context(Tls(certificate=certificate, key=key))
 
 

@@ -5,10 +5,18 @@ from threading import Event
 
 import pytest
 
+from kafkascope.cli.spark.session import bar_line, progress_text
+from kafkascope.columnar.compiling.compile_once import compiling_once
 from kafkascope.lake.home import make_lake
 from kafkascope.lake.write.heartbeat import begin
 from kafkascope.pipeline.ingestion import progress
-from kafkascope.pipeline.ingestion.progress import IngestProgress, place_for, watch_progress, write_progress
+from kafkascope.pipeline.ingestion.progress import (
+    IngestProgress,
+    place_for,
+    reporting_compiles,
+    watch_progress,
+    write_progress,
+)
 
 
 @pytest.mark.parametrize(
@@ -48,3 +56,30 @@ def test_tasks_are_summed_up(
         assert ended.wait(60)
     assert steps[-1] == IngestProgress(1, 1_000, *heard)
     assert not any(place_for(lake, "0123456789", task).exists() for task in range(len(counters)))
+
+
+def test_a_task_that_waits_for_kernels_says_so_until_it_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "LOCAL_SECONDS", 0.01)
+    lake = make_lake(tmp_path / "lake")
+    begin(lake, "0123456789")
+    steps: list[IngestProgress] = []
+    compiling, reading = Event(), Event()
+
+    def hear(step: IngestProgress) -> None:
+        steps.append(step)
+        (compiling if step.compiling else reading).set()
+
+    with watch_progress(lake, "0123456789", [1, 1], IngestProgress(1, 1_000), hear):
+        assert reading.wait(60) and not compiling.is_set()
+        with reporting_compiles(lake.uri, "0123456789", 1), compiling_once(tmp_path / "a.kernel-0123456.kernel"):
+            assert compiling.wait(60)
+        assert progress_text(steps[-1], 12.3) == "compiling kernels, once per machine, 12 s"
+        assert bar_line(steps[-1], 12.3, 100) == progress_text(steps[-1], 12.3)
+        reading.clear()
+        write_progress(lake, "0123456789", 1, 600, 7, 3)
+        assert reading.wait(60)
+    assert steps[-1] == IngestProgress(1, 1_000, 600, 7, 3)
+    # What is compiled afterwards is no matter of the task.
+    with compiling_once(tmp_path / "b.kernel-0123456.kernel"):
+        pass
+    assert not place_for(lake, "0123456789", 1).exists()

@@ -3,9 +3,11 @@
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from kafkascope.capture.base.flow import (
     FrameKind,
@@ -28,6 +30,8 @@ from kafkascope.schema.catalog import apis, message
 
 # (name, version); the name is None for a message that the catalog doesn't know, whose bodies are empty here.
 Kind = tuple[str | None, int]
+# Whether an exchange of a batch is chosen.
+Bools = npt.NDArray[np.bool_]
 
 
 class BodyColumn(IntEnum):
@@ -78,6 +82,26 @@ def places_of(batch: ExchangeBatch) -> BodyPlaces:
     return BodyPlaces(
         kinds, bounds, kept[BodyColumn.EXCHANGE], kept[BodyColumn.ROW], kept[BodyColumn.PLACE], ends, batch.content
     )
+
+
+def narrowed(places: BodyPlaces, only: str | None, chosen: Bools | None) -> BodyPlaces:
+    """Without bodies of other messages than `only`, and without those of exchanges that aren't `chosen`."""
+    if only is None and chosen is None:
+        return places
+    count = len(places.exchanges)
+    kept = np.ones(count, bool) if chosen is None else chosen[places.exchanges]
+    if only is not None:
+        for (name, _), start, end in zip(places.kinds, places.starts, places.starts[1:], strict=False):
+            if name != only:
+                kept[start:end] = False
+    before = np.concatenate([[0], np.cumsum(kept)])
+    ends = np.concatenate([[0], np.cumsum(np.diff(places.ends)[kept])])
+    starts = before[places.starts].tolist()
+    filled = [index for index, (start, end) in enumerate(pairwise(starts)) if end > start]
+    return BodyPlaces(
+        [places.kinds[index] for index in filled], [*(starts[index] for index in filled), starts[-1]],
+        places.exchanges[kept], places.rows[kept], places.places[kept], ends, places.content,
+    )  # fmt: skip
 
 
 _SAME = np.empty(0, np.int64)

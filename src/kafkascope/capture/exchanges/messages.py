@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafkascope.capture.base.arrow_arrays import numbers
-from kafkascope.capture.exchanges.body_places import Kind, places_of
+from kafkascope.capture.exchanges.body_places import Bools, Kind, narrowed, places_of
 from kafkascope.capture.exchanges.contents import content_bytes
 from kafkascope.capture.exchanges.exchange_columns import to_arrow
 from kafkascope.capture.exchanges.exchanges import ExchangeBatch
@@ -45,20 +45,25 @@ class MessageTable:
 
 
 class Messages:
-    """`keys` are columns of `exchanges` that every body repeats; `contents` includes the records."""
+    """`keys` are columns of `exchanges` that every body repeats; `contents` includes the records. With `only`, bodies
+    of other messages are left alone."""
 
-    def __init__(self, keys: Sequence[str] = (_KEY,), *, contents: bool = False) -> None:
+    def __init__(self, keys: Sequence[str] = (_KEY,), *, contents: bool = False, only: str | None = None) -> None:
         self._keys = list(keys)
+        self._only = only
         self._contents = contents
         self._groups: dict[_Key, Group] = {}
         self._size = 0
         self._shared_bytes = 0
 
-    def add(self, batch: ExchangeBatch, exchanges: pa.RecordBatch | None = None) -> Iterator[MessageTable]:
+    def add(
+        self, batch: ExchangeBatch, exchanges: pa.RecordBatch | None = None, chosen: Bools | None = None
+    ) -> Iterator[MessageTable]:
         """Tables of the messages that have enough waiting bodies. `exchanges` are the batch's columns, if the caller
-        has them already."""
+        has them already; bodies of exchanges that aren't `chosen` are left alone."""
         keys = (to_arrow(batch) if exchanges is None else exchanges).select(self._keys)
-        for block in (copied(keys, places_of(batch), batch.record_sizes), *_careful_inner(keys, batch)):
+        places = narrowed(places_of(batch), self._only, chosen)
+        for block in (copied(keys, places, batch.record_sizes), *self._inner(keys, batch, chosen)):
             # Waiting bodies aren't copied to the end of a long body, nor is that copied to them.
             for key in self._long(block):
                 if key in self._groups:
@@ -102,6 +107,12 @@ class Messages:
         versions = numbers(np.full(group.rows, version, dtype=np.int16), pa.int16())
         return MessageTable(name, _with_keys(table.add_column(0, VERSION_COLUMN, versions), group.keys()))
 
+    def _inner(self, keys: pa.RecordBatch, batch: ExchangeBatch, chosen: Bools | None) -> Iterator[Block]:
+        """The contents of the Envelopes that the kernel couldn't read."""
+        for block in _careful_inner(keys, batch, chosen):
+            if self._only in (None, block.kinds[0][0]):
+                yield block
+
     def _long(self, block: Block) -> list[_Key]:
         if block.size < LONG_BYTES:
             return []
@@ -124,14 +135,15 @@ class Messages:
                     group.record_sizes += block.record_sizes[block.starts[index] : block.starts[index + 1]]
 
 
-def _careful_inner(keys: pa.RecordBatch, batch: ExchangeBatch) -> Iterator[Block]:
-    """The contents of the Envelopes that the kernel couldn't read."""
+def _careful_inner(keys: pa.RecordBatch, batch: ExchangeBatch, chosen: Bools | None) -> Iterator[Block]:
     enveloped = batch.rows[batch.request, Frame.API_KEY] == ENVELOPE
     if not enveloped.any():
         return
     from kafkascope.capture.exchanges.exchange import inner_frames
 
     enveloped &= batch.request >= 0
+    if chosen is not None:
+        enveloped &= chosen
     if batch.facts.inner is not None:
         enveloped[batch.facts.inner[0].outer] = False
     for index in np.flatnonzero(enveloped).tolist():

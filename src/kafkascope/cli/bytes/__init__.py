@@ -1,1 +1,1 @@
-"""Reads bytes that people type or pipe in, and prints bytes with their meaning."""
+"""Reads bytes that users type or pipe in, and prints bytes with their meaning."""

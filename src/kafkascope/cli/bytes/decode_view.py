@@ -28,7 +28,7 @@ def print_decoded(identified: Identified, raw: bytes, *, records: bool, full: bo
         print()
         print_hex(raw, annotations_of(frame, raw, identified.release), full=full)
     elif body:
-        title(f"{body.name} v{body.version}", f"{len(raw)} bytes, the body alone")
+        title(f"{body.name} v{body.version}", f"{len(raw)} bytes, only the body")
         print()
         print_hex(raw, annotate(layout(body.name, body.version, identified.release), body, raw), full=full)
     if body:
@@ -41,7 +41,7 @@ def print_decoded(identified: Identified, raw: bytes, *, records: bool, full: bo
 
 
 def print_bytes(raw: bytes, name: str, release: str | None) -> None:
-    """Bytes that were just encoded, annotated."""
+    """Annotates bytes that were just encoded."""
     identified = identify(raw, name, release)
     if identified.frame:
         print_hex(raw, annotations_of(identified.frame, raw, release), full=True)

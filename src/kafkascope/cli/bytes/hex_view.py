@@ -7,9 +7,9 @@ from kafkascope.codec.annotations.annotate import Annotation
 from kafkascope.formatting import printable
 from kafkascope.limits import MAX_SHOWN_BYTES
 
-# Columns of text beside the bytes; narrower than that, the text goes above them.
+# Fewest columns for text beside the bytes; in a narrower window it's above them.
 _LEAST_ROOM = 30
-# Neighbouring fields differ in colour; framing is dim.
+# Neighbouring fields have different colours; framing is dim.
 _COLOURS = ("cyan", "green", "yellow", "magenta", "blue")
 
 
@@ -48,7 +48,7 @@ def print_hex(data: bytes, annotations: Iterable[Annotation], *, full: bool = Fa
 
 
 def _containers(path: str) -> list[str]:
-    """The structs and array elements that a piece lies in, outermost first: `topics[0]`, `topics[0].partitions[2]`."""
+    """The structs and array elements that contain a piece, outermost first: `topics[0]`, `topics[0].partitions[2]`."""
     field, mark, kind = path.partition("#")
     parts = field.split(".")
     own = mark and kind in ("tags", "tag") and field
@@ -56,13 +56,13 @@ def _containers(path: str) -> list[str]:
 
 
 def _beside(item: Annotation, room: int) -> list[str]:
-    """The lines of text next to the bytes; none where the window is too narrow for both."""
+    """The lines of text next to the bytes; none if the window is too narrow for both."""
     plain = _plain(item)
     if cells(plain) <= room:
         return [_text(item)]
     if room < _LEAST_ROOM:
         return []
-    # Deep fields give up some of their indent, so that the words keep their place beside the bytes.
+    # Deep fields lose some of their indent, so that the text stays beside the bytes.
     indent = " " * min(2 * item.depth, room - _LEAST_ROOM)
     first, *more = wrap(plain.strip(), room - len(indent) - 2)
     if item.framing:

@@ -1,6 +1,6 @@
 """Reads bytes as hex in any notation, a hex dump, base64 or raw: typed, from a file or piped.
 
-Nothing larger than the limits is read, and long text is never held as a whole.
+Never reads more than the limits allow, and never holds long text as a whole.
 """
 
 import os
@@ -14,7 +14,7 @@ from kafkascope.codec.text.byte_text import HEAD_BYTES, as_text, parse_text
 from kafkascope.errors import InputError, UsageError
 from kafkascope.limits import MAX_INPUT_BYTES, MAX_INPUT_CHARACTERS
 
-# Longer text is parsed while it is read, in pieces of this size.
+# Longer text is parsed while it's read, in pieces of this size.
 _SHORT_BYTES = 1 << 20
 
 
@@ -30,13 +30,13 @@ def read_argument(text: str) -> str | bytes:
 
 @contextmanager
 def _opened(text: str) -> Iterator[tuple[BinaryIO, str] | None]:
-    """(file, what it is called), None where the text is meant itself."""
+    """(file, its name), or None if the argument is the text itself."""
     if text == "-":
         if sys.stdin is None:
             raise InputError("standard input is closed")
         yield sys.stdin.buffer, "standard input"
     elif text == "@":
-        raise UsageError("the name of a file belongs behind the @")
+        raise UsageError("@ needs the name of a file after it, as in @frame.bin")
     elif text.startswith("@"):
         try:
             with open(text[1:], "rb") as file:
@@ -55,7 +55,7 @@ def _head(file: BinaryIO, where: str) -> bytes:
 
 
 def _whole(file: BinaryIO, where: str, head: bytes, most: int) -> bytes:
-    """No more than can be one frame: less of raw bytes than of text."""
+    """At most as much as one frame can be; raw bytes are shorter than text."""
     _refuse_large(file, where, most)
     content = head + file.read(most + 1 - len(head))
     if len(content) > most:
@@ -64,7 +64,7 @@ def _whole(file: BinaryIO, where: str, head: bytes, most: int) -> bytes:
 
 
 def _refuse_large(file: BinaryIO, where: str, most: int) -> None:
-    """A file on disk says beforehand how large it is; a pipe does not."""
+    """The size of a file on disk is known before reading, that of a pipe isn't."""
     try:
         status = os.fstat(file.fileno())
     except OSError:
@@ -74,16 +74,16 @@ def _refuse_large(file: BinaryIO, where: str, most: int) -> None:
 
 
 def _too_large(where: str, most: int) -> InputError:
-    return InputError(f"{where} is larger than {most} bytes, the most that one frame takes")
+    return InputError(f"{where} is larger than {most} bytes, the limit for one frame")
 
 
 def read_bytes(text: str, form: str = "auto") -> bytes:
-    """The bytes that an argument means. `auto` takes what is not text for raw, then tells dump, hex and base64
-    apart by their looks, in this order."""
+    """The bytes that an argument means. `auto` reads anything that isn't text as raw, then recognizes dump, hex and
+    base64 by their form, in this order."""
     with _opened(text) as source:
         if source is None:
             if form == "raw":
-                raise UsageError("raw bytes come from @file or -, not from the command line")
+                raise UsageError("raw bytes can't be typed; use @FILE, or - for standard input")
             return _parsed(text, form)
         file, where = source
         head = _head(file, where)
@@ -104,7 +104,7 @@ def read_bytes(text: str, form: str = "auto") -> bytes:
 
 
 def _no_text(form: str) -> InputError:
-    return InputError(f"this is no {form}: it holds bytes that are no text; --input raw reads them as they are")
+    return InputError(f"this isn't {form}: it has bytes that aren't text; --input raw reads them unchanged")
 
 
 def _parsed(text: str, form: str) -> bytes:
@@ -112,7 +112,7 @@ def _parsed(text: str, form: str) -> bytes:
         raise InputError("nothing to decode: the input is empty")
     raw = parse_text(text, form)
     if len(raw) > MAX_INPUT_BYTES:
-        raise InputError(f"{len(raw)} bytes; one frame has {MAX_INPUT_BYTES} at the most, as a broker allows")
+        raise InputError(f"the input has {len(raw)} bytes; a frame has at most {MAX_INPUT_BYTES}, the limit of brokers")
     return raw
 
 

@@ -1,4 +1,4 @@
-"""Parses JSON text. An `InputError` names line and column, or a key that occurs twice, never the text."""
+"""Parses JSON text. An `InputError` names the line and column, or a key that occurs twice, but never shows the text."""
 
 import json
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
@@ -10,7 +10,7 @@ from kafkascope.schema.names import clip
 
 
 def read_json(argument: str) -> Any:
-    """Of an argument: the JSON itself, `@file` or `-`. A byte order mark says its coding, else it is UTF-8."""
+    """The text of an argument: JSON, `@file` or `-`. It's UTF-8 unless a byte order mark names another encoding."""
     content = read_argument(argument)
     if isinstance(content, str):
         return parse_json(content)
@@ -18,7 +18,7 @@ def read_json(argument: str) -> Any:
     try:
         text = content.decode(coding)
     except UnicodeDecodeError as error:
-        raise InputError(f"{argument.removeprefix('@')} is no {coding} text (offset {error.start})") from None
+        raise InputError(f"{argument.removeprefix('@')} isn't {coding} text (offset {error.start})") from None
     return parse_json(text)
 
 
@@ -29,18 +29,18 @@ def parse_json(text: str) -> Any:
     try:
         return json.loads(text, object_pairs_hook=_object)
     except json.JSONDecodeError as error:
-        raise InputError(f"no JSON: {error.msg.lower()} (line {error.lineno}, column {error.colno})") from None
+        raise InputError(f"not valid JSON: {error.msg.lower()} (line {error.lineno}, column {error.colno})") from None
     except ValueError:
-        raise InputError("no JSON of a Kafka message: a number of thousands of digits") from None
+        raise InputError("not the JSON of a Kafka message: a number has thousands of digits") from None
     except RecursionError:
-        raise InputError("no JSON of a Kafka message: nested too deep") from None
+        raise InputError("not the JSON of a Kafka message: it's nested too deeply") from None
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Python alone would keep the last of two and drop the first without a word."""
+    """Python itself would silently keep only the last of two equal keys."""
     fields = dict(pairs)
     if len(fields) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise InputError(f"no JSON of a Kafka message: {clip(twice)} stands twice in one object")
+        raise InputError(f"not the JSON of a Kafka message: {clip(twice)} occurs twice in one object")
     return fields

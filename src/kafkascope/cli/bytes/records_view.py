@@ -1,4 +1,4 @@
-"""Prints the record batches inside a message; keys, values and headers only when asked for."""
+"""Prints the record batches inside a message. Keys, values and headers are printed only on request."""
 
 from kafkascope.cli.terminal import heading, paint, prose
 from kafkascope.codec.records.record_data import decode_records
@@ -25,7 +25,7 @@ def print_records(body: Decoded, release: str | None, *, contents: bool, full: b
             for record in _shown(batch, full) if contents else ():
                 print(f"    {_record_line(record, full)}")
         if decoded.truncated_bytes:
-            prose(f"the last batch is cut off: {decoded.truncated_bytes} bytes of it are here", "  ")
+            prose(f"the last batch is cut off after {decoded.truncated_bytes} bytes", "  ")
         for reason in _wrong(decoded):
             prose(reason, "  ")
     if not contents and any(data for _, data in record_fields(body, release)):
@@ -62,7 +62,7 @@ def _record_line(record: Record, full: bool) -> str:
 
 
 def data_text(data: bytes | None, full: bool) -> str:
-    """Quoted text, hex of what is no text, or null; cut unless all is wanted."""
+    """Quoted text, hex of other bytes, or null; cut unless all is requested."""
     if data is None:
         return "null"
     shown = data if full else data[:MAX_SHOWN_BYTES]

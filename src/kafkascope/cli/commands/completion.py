@@ -1,4 +1,4 @@
-"""`kafkascope completion SHELL`: prints the script that makes the Tab key complete commands, messages and versions."""
+"""`kafkascope completion SHELL` prints the script that completes commands, messages and versions on Tab."""
 
 import click
 from click.shell_completion import get_completion_class
@@ -7,7 +7,7 @@ from kafkascope.cli.arguments import json_option
 from kafkascope.cli.output import print_json
 
 SHELLS = ("bash", "zsh", "fish")
-# What click's scripts set when Tab is pressed, as `main` expects it.
+# The variable that click's scripts set when Tab is pressed, as `main` expects it.
 _COMPLETING = "_KAFKASCOPE_COMPLETE"
 
 
@@ -24,7 +24,7 @@ def run(context: click.Context, shell: str, as_json: bool) -> int:
     fish:  kafkascope completion fish > ~/.config/fish/completions/kafkascope.fish
     """
     completion = get_completion_class(shell)
-    assert completion is not None  # SHELLS are those that click knows
+    assert completion is not None  # SHELLS are the shells that click knows
     script = completion(context.find_root().command, {}, "kafkascope", _COMPLETING).source()
     if as_json:
         print_json({"shell": shell, "script": script})

@@ -1,4 +1,4 @@
-"""`kafkascope describe` shows a part of a running cluster, once or repeatedly, as text or JSON."""
+"""`kafkascope describe` prints a part of a running cluster, once or repeatedly, as text or JSON."""
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from kafkascope.client.describe.transactions import TransactionList
 
 host_argument = click.argument("host")
-all_option = click.option("--all", "everything", is_flag=True, help="Everything, also what is as by default.")
+all_option = click.option("--all", "everything", is_flag=True, help="Include everything that is at its default.")
 
 
 @dataclass(frozen=True, slots=True)
 class SeveralGroups:
-    """`refused` are the errors of groups that were asked for and not shown, `gaps` what the list of groups lacks."""
+    """`refused` are the errors of requested groups that aren't shown, `gaps` is what the list of groups lacks."""
 
     groups: "tuple[ShareGroupView | StreamsGroupView | ConsumerGroupView, ...]"
     refused: tuple[str, ...]
@@ -43,7 +43,7 @@ class SeveralConfigs:
 
     @property
     def refused(self) -> bool:
-        """By a broker; one that did not answer refused nothing."""
+        """Whether a broker refused it; a broker that didn't respond refused nothing."""
         return any(lack.code is not None for resource in self.resources for lack in resource.gaps)
 
 
@@ -51,8 +51,8 @@ class SeveralConfigs:
 def run() -> None:
     """Describe a part of a running cluster.
 
-    HOST is host:port, several apart by commas. Each view has --json and --watch. With half the rights it shows what it
-    may and names the ACL that is missing. Exits with 1 where a broker refuses, with 4 where none answers.
+    HOST is host:port, or several separated by commas. Each view has --json and --watch. With some permissions missing
+    it shows what it may, and names the ACL. Exits with 1 if a broker refuses, with 4 if none responds.
     """
 
 
@@ -60,9 +60,9 @@ def run() -> None:
 @host_argument
 @view_options
 def quorum(host: str, **options: Any) -> int:
-    """Who leads the controllers, and who lags.
+    """Quorum leader, voters, observers and lag.
 
-    Every voter and observer with its lag in records and in time, last fetch, endpoints; who falls behind.
+    Every voter and observer with its lag in records and in time, its last fetch and its endpoints.
     """
     from kafkascope.cli.describe.quorum import show_quorum
     from kafkascope.client.describe.quorum import describe_quorum
@@ -77,13 +77,13 @@ def quorum(host: str, **options: Any) -> int:
     "--sample",
     metavar="SECONDS",
     callback=as_seconds,
-    help="Look twice, so far apart, and tell which partitions stand still.",
+    help="Look twice, this far apart, and show which partitions have stalled.",
 )
 @view_options
 def share_group(host: str, group: tuple[str, ...], sample: float | None, **options: Any) -> int:
     """Share groups and their partitions.
 
-    Members, start, end and lag of every partition, delivery settings; of every share group without GROUP.
+    Members, start, end and lag of every partition, delivery settings. Without GROUP, every share group.
     """
     import asyncio
 
@@ -116,8 +116,8 @@ def share_group(host: str, group: tuple[str, ...], sample: float | None, **optio
 def streams_group(host: str, group: tuple[str, ...], **options: Any) -> int:
     """Streams groups, their tasks and topology.
 
-    Members by process, target against present, lag of the input, what a rebalance waits for; of every streams group
-    without GROUP.
+    Members by process, target and current tasks, lag of the input, what a rebalance waits for. Without GROUP, every
+    streams group.
     """
     from kafkascope.cli.describe.streams import show_streams_group
     from kafkascope.client.describe.streams_group import describe_streams_group
@@ -136,7 +136,7 @@ def streams_group(host: str, group: tuple[str, ...], **options: Any) -> int:
 def consumer_group(host: str, group: tuple[str, ...], **options: Any) -> int:
     """Classic and consumer groups.
 
-    Members, what each has, committed offset and lag of every partition; of every such group without GROUP.
+    Members and their partitions, committed offset and lag of every partition. Without GROUP, every such group.
     """
     from kafkascope.cli.describe.group import show_group
     from kafkascope.client.describe.group import describe_group
@@ -152,7 +152,7 @@ def consumer_group(host: str, group: tuple[str, ...], **options: Any) -> int:
 @host_argument
 @view_options
 def cluster(host: str, **options: Any) -> int:
-    """Nodes, controller, sick partitions."""
+    """Nodes, controller, unhealthy partitions."""
     from kafkascope.cli.describe.cluster import show_cluster
     from kafkascope.client.describe.cluster import describe_cluster
 
@@ -163,7 +163,7 @@ def cluster(host: str, **options: Any) -> int:
 @host_argument
 @view_options
 def features(host: str, **options: Any) -> int:
-    """Feature levels, and what nodes support."""
+    """Feature levels, and the levels that nodes support."""
     from kafkascope.cli.describe.cluster import show_features
     from kafkascope.client.describe.features import describe_features
 
@@ -177,7 +177,7 @@ def features(host: str, **options: Any) -> int:
 def topic(host: str, topic: tuple[str, ...], **options: Any) -> int:
     """Topics and their partitions.
 
-    Leader, replicas, offsets of every partition, moves under way, settings that somebody set.
+    Leader, replicas and offsets of every partition, reassignments, settings that aren't defaults.
     """
     from kafkascope.cli.describe.gaps import show_refused
     from kafkascope.cli.describe.topic import show_topic
@@ -199,12 +199,14 @@ def topic(host: str, topic: tuple[str, ...], **options: Any) -> int:
 @run.command
 @host_argument
 @click.argument("transactional_id", nargs=-1)
-@click.option("--state", "states", multiple=True, metavar="STATE", help="Only those in this state, as Ongoing.")
+@click.option(
+    "--state", "states", multiple=True, metavar="STATE", help="Only transactions in this state, such as Ongoing."
+)
 @view_options
 def transactions(host: str, transactional_id: tuple[str, ...], states: tuple[str, ...], **options: Any) -> int:
-    """Transactions, and how long they are open.
+    """Transactions, and how long they have been open.
 
-    State, producer, timeout, partitions that each holds up; all of them without TRANSACTIONAL_ID.
+    State, producer, timeout, and the partitions that each holds up. Without TRANSACTIONAL_ID, all of them.
     """
     from kafkascope.cli.describe.cluster import show_transactions
     from kafkascope.client.describe.transactions import describe_transactions, parse_states
@@ -225,8 +227,8 @@ def transactions(host: str, transactional_id: tuple[str, ...], states: tuple[str
 def configs(host: str, resource: tuple[str, ...], everything: bool, **options: Any) -> int:
     """Settings, and where each comes from.
 
-    RESOURCE is topic:NAME, broker:ID, broker: (what holds for all), group:NAME, client-metrics:NAME or
-    broker-logger:ID; every broker without one.
+    RESOURCE is topic:NAME, broker:ID, broker: (cluster-wide defaults), group:NAME, client-metrics:NAME or
+    broker-logger:ID. Without it, every broker.
     """
     from kafkascope.cli.describe.topic import show_configs
     from kafkascope.client.describe.configs import describe_configs, parse_resource
@@ -254,14 +256,18 @@ def configs(host: str, resource: tuple[str, ...], everything: bool, **options: A
 @run.command(name="apis")
 @host_argument
 @click.option(
-    "--client", "clients", multiple=True, metavar="CLIENT", help='Which APIs this client misses, as "java 2.8".'
+    "--client",
+    "clients",
+    multiple=True,
+    metavar="CLIENT",
+    help='Show the APIs that this client misses, as in "java 2.8".',
 )
 @all_option
 @view_options
 def served_apis(host: str, clients: tuple[str, ...], everything: bool, **options: Any) -> int:
-    """What the nodes speak, beside the catalog.
+    """API versions that nodes serve.
 
-    Which release they look like, and which clients they serve no more.
+    Compared with the catalog: the release that nodes look like, and the clients they no longer serve.
     """
     from kafkascope.cli.describe.apis import show_apis
     from kafkascope.client.describe.apis import describe_apis, parse_client
@@ -275,7 +281,7 @@ def served_apis(host: str, clients: tuple[str, ...], everything: bool, **options
 
 
 async def _names(cluster: "Cluster", named: tuple[str, ...], *types: str) -> "tuple[tuple[str, ...], tuple[Gap, ...]]":
-    """Those asked for, or every group of these types, and what may be missing among them."""
+    """The requested groups, or every group of these types, and what may be missing."""
     if named:
         return named, ()
     from kafkascope.client.describe.groups import describe_groups

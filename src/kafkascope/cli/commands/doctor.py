@@ -1,4 +1,4 @@
-"""`kafkascope doctor` lists what this machine has and lacks for each part, and the command that fixes it."""
+"""`kafkascope doctor` checks this machine for each part of kafkascope and prints the command that fixes a problem."""
 
 from contextlib import suppress
 
@@ -16,13 +16,13 @@ PURPOSES = {
 
 
 @click.command
-@click.option("--spark", "start", is_flag=True, help="Start Spark too, with one worker; takes seconds.")
+@click.option("--spark", "start", is_flag=True, help="Also start Spark with one worker; takes seconds.")
 @json_option
 def run(start: bool, as_json: bool) -> int:
-    """Check what this machine has and lacks, with the fix.
+    """Check this machine, and print fixes.
 
-    Exits with 1 when the codec itself is not whole, or when Spark was asked for and does not start; extras that are
-    missing are not an error.
+    Exits with 1 if the codec is damaged, or if --spark is given and Spark doesn't start. Missing extras aren't an
+    error.
     """
     from kafkascope.cli.output import print_json
     from kafkascope.cli.terminal import paint
@@ -46,14 +46,14 @@ def run(start: bool, as_json: bool) -> int:
     _print(here, "no")
     print()
     if whole and not ok:
-        print(paint("Spark does not start: see above.", "bold"))
+        print(paint("Spark doesn't start: see above.", "bold"))
     else:
-        print(paint("The catalog and the codec are whole." if whole else "The codec is not whole: see above.", "bold"))
+        print(paint("The catalog and the codec work." if whole else "The codec is damaged: see above.", "bold"))
     return 0 if ok else 1
 
 
 def _here(extras: set[str], start: bool) -> list[dict[str, object]]:
-    """What is no package: kernels, Java, folders; Spark itself only where it is asked for, it takes seconds."""
+    """Checks other than packages: kernels, Java, folders. Spark itself only on request, since it takes seconds."""
     from kafkascope.cli.spark.doctor import java, places, session
     from kafkascope.extras import install_line
 
@@ -93,7 +93,7 @@ def _catalog() -> dict[str, object]:
     from kafkascope.schema.catalog import index, message
     from kafkascope.schema.releases import releases
 
-    fix = "install kafkascope again"
+    fix = "reinstall kafkascope"
     try:
         for name in index():
             message(name)
@@ -105,38 +105,37 @@ def _catalog() -> dict[str, object]:
 
 
 def _decoder() -> dict[str, object]:
-    """The results are the same; with the extension in C decoding is many times as fast."""
+    """The results are the same; with the C extension decoding is many times as fast."""
     from kafkascope.codec.fast.engine import is_native
 
-    engine = "in C" if is_native() else "in Python, which is slower: there was no C compiler when kafkascope was built"
+    engine = "in C" if is_native() else "in Python, which is slower: kafkascope was built without a C compiler"
     return {"what": "decoder", "ok": True, "found": engine, "fix": ""}
 
 
 def _kernels() -> dict[str, object]:
-    """What reads many frames and packets is compiled once per version and kept, for workers of Spark too."""
+    """Kernels for many frames and packets are compiled once per version and kept, also for Spark workers."""
     import os
 
-    from kafkascope.columnar.compiling.kernel_folder import base_folder, contents, folder
-    from kafkascope.columnar.kernel.entry import warm_up
+    from kafkascope.columnar.compiling.kernel_folder import base_folder, contents, folder, is_complete
     from kafkascope.errors import UsageError
     from kafkascope.formatting import size
 
-    fix = "set NUMBA_CACHE_DIR to a folder that can be written to, or every process compiles for itself"
+    fix = "set NUMBA_CACHE_DIR to a writable folder, or every process compiles for itself"
     try:
         kept = folder()
-        made = warm_up()
     except UsageError as error:
         problem, _, fix = str(error).partition("; ")
         return {"what": "kernels", "ok": False, "found": problem, "fix": fix}
     if kept is None:
         return {"what": "kernels", "ok": False, "found": f"{base_folder()} cannot be written to", "fix": fix}
     count, total = contents(kept)
-    problem = f"{count} compiled, {size(total)} in {kept}; "
-    problem += f"that of columns {'loaded' if made.from_disk else 'compiled'} in {made.seconds:.1f} s"
-    if not any(kept.glob("kafkascope.capture.*")):
-        problem += ", those of captures are compiled by the first `read`"
-    ok = os.access(kept, os.W_OK)
-    return {"what": "kernels", "ok": ok, "found": problem if ok else f"{kept} cannot be written to", "fix": fix}
+    found = f"{count} compiled, {size(total)} in {kept}"
+    if is_complete(kept):
+        return {"what": "kernels", "ok": True, "found": found, "fix": ""}
+    if not os.access(kept, os.W_OK):
+        return {"what": "kernels", "ok": False, "found": f"{kept} cannot be written to", "fix": fix}
+    found += "; others are compiled when they are first needed, or all by `kafkascope warm-up`"
+    return {"what": "kernels", "ok": True, "found": found, "fix": ""}
 
 
 def _module(name: str, purpose: str) -> dict[str, object]:

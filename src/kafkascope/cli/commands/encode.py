@@ -10,12 +10,14 @@ OUTPUTS = ("hex", "base64", "raw", "annotated")
 @click.command
 @click.argument("name", metavar="NAME:V", shell_complete=complete_message)
 @click.argument("value", metavar="[JSON|@FILE|-]", default="-")
-@click.option("--release", metavar="R", shell_complete=complete_release, help="Layout and names of this Kafka release.")
-@click.option("--frame", is_flag=True, help="With frame length and header.")
-@click.option("--correlation-id", metavar="N", type=int, help="For --frame; 0 if not given.")
+@click.option(
+    "--release", metavar="R", shell_complete=complete_release, help="Use the layout and names of this Kafka release."
+)
+@click.option("--frame", is_flag=True, help="Write frame length and header too.")
+@click.option("--correlation-id", metavar="N", type=int, help="For --frame; default 0.")
 @click.option("--client-id", metavar="ID", help="For --frame of a request.")
-@click.option("--output", type=click.Choice(OUTPUTS), default="hex", help="How the bytes are written.")
-@click.option("--json", "as_json", is_flag=True, help="JSON with message, version and hex.")
+@click.option("--output", type=click.Choice(OUTPUTS), default="hex", help="Notation of the bytes.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON with message, version and hex.")
 def run(
     name: str,
     value: str,
@@ -28,8 +30,8 @@ def run(
 ) -> None:
     """Encode a message from Kafka's JSON form.
 
-    Missing fields take their defaults. Field names may be camelCase or as in Kafka's definitions; uuids in Kafka's
-    form or with dashes; bytes are base64.
+    Missing fields get their defaults. Field names are in camelCase or as in Kafka's definitions, uuids in Kafka's
+    form or with dashes, bytes in base64.
     """
     import sys
 
@@ -43,9 +45,11 @@ def run(
     from kafkascope.schema.targets import parse_message
 
     message_name, version = parse_message(name)
-    layout(message_name, version, release)  # says which versions and releases there are
+    layout(message_name, version, release)  # reports the known versions and releases
     if value == "-" and sys.stdin and sys.stdin.isatty():
-        raise UsageError(f"no JSON to encode: give it, @file, or pipe it in; `kafkascope example {name}` makes some")
+        raise UsageError(
+            f"no JSON to encode: give JSON or @FILE, or pipe it in; `kafkascope example {name}` prints an example"
+        )
     content = from_json(message_name, version, read_json(value), release)
     if not frame and (correlation_id is not None or client_id is not None):
         raise UsageError("--correlation-id and --client-id are for the header that --frame writes; add --frame")

@@ -1,4 +1,4 @@
-"""`kafkascope groups` lists every group of a cluster by type, with state, members and coordinator."""
+"""`kafkascope groups` lists every group of a cluster by type, with its state, members and coordinator."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     "types",
     multiple=True,
     type=click.Choice(["classic", "consumer", "share", "streams"]),
-    help="Only groups of this type; repeat it for more.",
+    help="Only groups of this type; may be repeated.",
 )
 @click.option(
-    "--state", "states", multiple=True, metavar="STATE", help="Only groups in this state, as Stable or Empty."
+    "--state", "states", multiple=True, metavar="STATE", help="Only groups in this state, such as Stable or Empty."
 )
 @view_options
 def run(host: str, types: tuple[str, ...], states: tuple[str, ...], **options: Any) -> int:
     """List every group of a cluster.
 
-    HOST is host:port, several apart by commas. Exits with 0, with 1 where a broker refuses, with 4 where none answers.
+    HOST is host:port, or several separated by commas. Exits with 1 if a broker refuses, with 4 if none responds.
     """
     from kafkascope.cli.describe.group import show_groups
     from kafkascope.client.describe.groups import check_states, describe_groups

@@ -1,4 +1,4 @@
-"""`kafkascope lake` reports on a lake, and deletes leftovers and old days from it."""
+"""`kafkascope lake` lists what is in a lake, and deletes leftovers and old days from it."""
 
 from shlex import quote
 from typing import TYPE_CHECKING
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
     from kafkascope.lake.upkeep.info import LakeInfo
     from kafkascope.lake.upkeep.retention import RemovedRows, Vacuumed
 
-# Of every table that is printed here: rows, files, size.
+# Columns of numbers in every table printed here: rows, files, size.
 _COUNTS = (1, 2, 3)
 
-dry_run_option = click.option("--dry-run", is_flag=True, help="Say what would go; change nothing.")
+dry_run_option = click.option("--dry-run", is_flag=True, help="Print what would be deleted; change nothing.")
 
 
 @click.group
 def run() -> None:
     """Inspect and maintain a lake.
 
-    LAKE is a folder or a URI, as `ingest` made it. Each command has --json. Exits with 1 where there is no lake, with 3
-    where something else is there.
+    LAKE is the folder or URI that `ingest` wrote to. Each command has --json. Exits with 1 if there is no lake, with 3
+    if the folder contains something else.
     """
 
 
@@ -35,7 +35,7 @@ def run() -> None:
 def info_command(where: str, as_json: bool) -> int:
     """List tables and ingests.
 
-    Tables with rows, files, bytes and times; ingests that run, and leftovers of those that died.
+    Tables with rows, files, bytes and times; running ingests, and leftovers of ingests that died.
     """
     lake = _open(where)
     from kafkascope.cli.output import plain, print_json
@@ -54,14 +54,16 @@ def info_command(where: str, as_json: bool) -> int:
 @run.command(name="vacuum")
 @click.argument("where", metavar="LAKE")
 @dry_run_option
-@click.option("--older-than", metavar="TIME", default="24h", show_default=True, help="Delete only files that old.")
+@click.option(
+    "--older-than", metavar="TIME", default="24h", show_default=True, help="Delete only files at least this old."
+)
 @json_option
 def vacuum_command(where: str, dry_run: bool, older_than: str, as_json: bool) -> int:
-    """Delete what nobody needs.
+    """Delete leftovers.
 
-    Rows of ingests that died are taken out, and files that no table names are deleted. Ingests that run are spared, on
-    whatever machine. Readers may still be at files that were merged or taken out just now: those are deleted once they
-    are older than --older-than.
+    Removes rows of ingests that died, and deletes files that no table refers to. Running ingests are spared, on any
+    machine. Readers may still use files that were merged or removed a moment ago: those are deleted once they are older
+    than --older-than.
     """
     from datetime import timedelta
 
@@ -84,13 +86,13 @@ def vacuum_command(where: str, dry_run: bool, older_than: str, as_json: bool) ->
 
 @run.command(name="expire")
 @click.argument("where", metavar="LAKE")
-@click.option("--before", metavar="DAY", required=True, help="The first day that stays, in UTC, as 2026-11-15.")
+@click.option("--before", metavar="DAY", required=True, help="The first day to keep, in UTC, as in 2026-11-15.")
 @dry_run_option
 @json_option
 def expire_command(where: str, before: str, dry_run: bool, as_json: bool) -> int:
-    """Take the rows of whole days out of every table.
+    """Remove the rows of whole days from every table.
 
-    What was recorded stays known: the same recordings are not ingested again. `vacuum` deletes the files later.
+    The lake remembers the recordings and won't ingest them again. `vacuum` deletes the files later.
     """
     from kafkascope.cli.output import plain, print_json
 
@@ -108,9 +110,9 @@ def expire_command(where: str, before: str, dry_run: bool, as_json: bool) -> int
     elif taken:
         from kafkascope.cli.terminal import remark
 
-        print(f"Before {day}: " + _goes(dry_run, "taken out"))
+        print(f"Before {day}: " + _goes(dry_run, "removed"))
         _print_taken(taken)
-        remark(f"Marts keep the rows of those days until kafkascope marts {quote(where)} builds them anew.")
+        remark(f"Marts keep the rows of those days until kafkascope marts {quote(where)} rebuilds them.")
     else:
         print(f"Nothing is older than {day}.")
     return 0
@@ -133,10 +135,10 @@ def _day(text: str) -> "date":
     try:
         return date.fromisoformat(text.strip())
     except ValueError:
-        raise UsageError(f"--before: '{text}' is no day; say 2026-11-15") from None
+        raise UsageError(f"--before: '{text}' isn't a day; write it as 2026-11-15") from None
 
 
-# Of a running ingest: between its driver and the lake.
+# Fields of a running ingest that only its driver and the lake use.
 _INTERNAL = ("token", "given_up")
 
 
@@ -171,7 +173,7 @@ def _print_info(lake: "LakeInfo") -> None:
             ]
         )
     if lake.half_done:
-        heading("Left by ingests that died (the same ingest completes them, vacuum takes them out)")
+        heading("Left by ingests that died (repeat the ingest to complete them; vacuum removes them)")
         table(
             [
                 (
@@ -187,11 +189,11 @@ def _print_vacuum(done: "Vacuumed", dry_run: bool) -> None:
     from kafkascope.formatting import count, size
 
     if done.ingests:
-        print(f"Of ingests that died ({', '.join(done.ingests)}): " + _goes(dry_run, "taken out"))
+        print(f"Of ingests that died ({', '.join(done.ingests)}): " + _goes(dry_run, "removed"))
         _print_taken(done.taken_out)
     print(f"{count(done.deleted_files, 'file')} of {size(done.deleted_bytes)} {_goes(dry_run, 'deleted')}")
     if done.waiting_files:
-        print(f"{count(done.waiting_files, 'file')} of {size(done.waiting_bytes)} too young to delete")
+        print(f"{count(done.waiting_files, 'file')} of {size(done.waiting_bytes)} too new to delete")
 
 
 def _print_taken(taken: "list[RemovedRows] | tuple[RemovedRows, ...]") -> None:

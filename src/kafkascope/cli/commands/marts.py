@@ -15,8 +15,8 @@ from kafkascope.cli.thresholds import parse_thresholds, threshold_option
 def run(where: str, thresholds: tuple[str, ...], cores: int | None, as_json: bool) -> int:
     """Build the marts of a lake.
 
-    Deliveries, tasks, quorum, latencies and findings are made anew from the lake's tables. `ingest` does so at its end;
-    this is for other thresholds, and after `ingest --no-marts` or `lake expire`.
+    Rebuilds deliveries, tasks, quorum, latencies and findings from the lake's tables. `ingest` does so at its end; run
+    this for other thresholds, or after `ingest --no-marts` or `lake expire`.
     """
     limits = parse_thresholds(thresholds)
     need_spark("marts")

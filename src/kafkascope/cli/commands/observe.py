@@ -1,4 +1,4 @@
-"""`kafkascope observe HOST --lake DIR` polls a running cluster and records its history in the tables of a lake."""
+"""`kafkascope observe HOST --lake DIR` polls a running cluster and records its history in a lake."""
 
 from typing import Any
 
@@ -10,12 +10,16 @@ from kafkascope.cli.live.options import live_options
 
 @click.command
 @click.argument("host", metavar="HOST[:PORT]")
-@click.option("--lake", "where", metavar="LAKE", required=True, help="A folder or URI; made where it is not there.")
-@click.option("--every", metavar="DURATION", default="10s", help="From the start of one poll to the next; 10s.")
-@click.option("--for", "lasting", metavar="DURATION", help="Stop after that long; without it, at Ctrl-C.")
-@click.option("--once", is_flag=True, help="One poll, then stop.")
-@click.option("--groups", metavar="GROUP", multiple=True, help="Only these; * and ? stand for any letters.")
-@click.option("--commit-every", metavar="DURATION", default="1m", help="How long answers wait for a commit; 1m.")
+@click.option("--lake", "where", metavar="LAKE", required=True, help="A folder or URI; created if missing.")
+@click.option(
+    "--every", metavar="DURATION", default="10s", help="Time from the start of one poll to the next; default 10s."
+)
+@click.option("--for", "lasting", metavar="DURATION", help="Stop after this long instead of at Ctrl-C.")
+@click.option("--once", is_flag=True, help="Poll once, then stop.")
+@click.option("--groups", metavar="GROUP", multiple=True, help="Only these groups; * and ? are wildcards.")
+@click.option(
+    "--commit-every", metavar="DURATION", default="1m", help="Longest time before responses are committed; default 1m."
+)
 @json_option
 @live_options
 def run(
@@ -31,11 +35,11 @@ def run(
 ) -> int:
     """Poll a cluster into a lake.
 
-    Quorum, groups of all types, their members, offsets and lag are asked for again and again, and each call lands as an
-    exchange in the same tables that `ingest` fills: `marts` and `report` work on them. Ctrl-C stops it; what was asked
-    until then is committed.
+    Polls the quorum, groups of all types, their members, offsets and lag. Each call becomes an exchange in the same
+    tables that `ingest` fills, and `marts` and `report` work on them. Ctrl-C stops it and commits everything received
+    until then.
 
-    Exits with 4 when the cluster cannot be reached at the start. Later it goes on, and says what it missed.
+    Exits with 4 if the cluster can't be reached at the start. Later it keeps polling, and reports what it missed.
     """
     from kafkascope.cli.live.options import settings_from
     from kafkascope.cli.units import parse_duration
@@ -49,11 +53,11 @@ def run(
     }
     for flag, microseconds in times.items():
         if microseconds == 0:
-            raise UsageError(f"{flag}: 0 is no time to wait; say 10s")
+            raise UsageError(f"{flag}: 0 isn't a time to wait; write it as 10s")
     if not where.strip():
-        raise UsageError("--lake: an empty text is no folder; say . for this one")
+        raise UsageError("--lake: the name of the folder is empty; write . for this folder")
     if once and lasting is not None:
-        raise UsageError("--once is one poll; --for has no meaning with it")
+        raise UsageError("--once polls once, so --for has no effect; leave one out")
     need_extras("observe", "lake")
     from kafkascope.cli.live.observe_run import ObserveOptions, observe
 

@@ -1,4 +1,4 @@
-"""`kafkascope probe HOST` calls every version of every API that a node offers and checks each response byte for
+"""`kafkascope probe HOST` calls every version of every API that a node serves and checks each response byte for
 byte."""
 
 from typing import TYPE_CHECKING, Any
@@ -15,10 +15,12 @@ if TYPE_CHECKING:
 
 @click.command
 @click.argument("host", metavar="HOST[:PORT]", required=False)
-@click.option("--api", "only", metavar="API", multiple=True, help="This API alone; repeat it for more.")
-@click.option("--write", is_flag=True, help="Make a topic, groups and a transaction to ask about; remove them after.")
-@click.option("--full", is_flag=True, help="Every version with its errors, and why what was not sent was not.")
-@click.option("--schema", is_flag=True, help="The JSON Schema of what --json prints.")
+@click.option("--api", "only", metavar="API", multiple=True, help="Only this API; may be repeated.")
+@click.option(
+    "--write", is_flag=True, help="Create a topic, groups and a transaction to describe; remove them at the end."
+)
+@click.option("--full", is_flag=True, help="List every version with its errors, or why it wasn't sent.")
+@click.option("--schema", is_flag=True, help="Print the JSON Schema of --json.")
 @json_option
 @live_options
 def run(
@@ -26,10 +28,10 @@ def run(
 ) -> int:
     """Prove the codec on a running cluster.
 
-    Calls every API that only reads, at every version that the node offers, and checks that each answer is read exactly
-    and written back to the same bytes. The catalog's examples are sent too. Nothing is changed without --write.
+    Calls every API that only reads, at every version that the node serves, and checks that each response decodes
+    exactly and encodes to the same bytes. Sends the catalog's examples too. Without --write nothing is changed.
 
-    Exits with 1 when an answer is not exact, a call fails, an example is refused, or the node does not offer an --api.
+    Exits with 1 if a response isn't exact, a call fails, an example is refused, or the node doesn't serve an --api.
     """
     import asyncio
 
@@ -42,7 +44,7 @@ def run(
         print(schema_text(), end="")
         return 0
     if host is None:
-        raise UsageError("whom to probe? give HOST:PORT")
+        raise UsageError("HOST is missing: kafkascope probe localhost:9092")
     from kafkascope.cli.live.options import settings_from
 
     names = frozenset(_api(name) for name in only)
@@ -82,6 +84,6 @@ async def _probe(settings: "Settings", write: bool, only: frozenset[str]) -> "Pr
         if not write or cluster.controllers:
             left = max(settings.timeout - (time.monotonic() - began), 0.0)
             return await probe(cluster, write=write, apis_only=only, seconds=left)
-        await check_offered(cluster, only)  # before anything is made
+        await check_offered(cluster, only)  # before anything is created
         async with temporary_resources(cluster) as name:
             return await probe(cluster, write=True, prefer=name, apis_only=only)

@@ -1,4 +1,4 @@
-"""`kafkascope read` lists the exchanges of recordings, one per line, or shows one whole, statistics, or JSON."""
+"""`kafkascope read` lists the exchanges of recordings, or prints one exchange, statistics, or JSON."""
 
 import sys
 from typing import TYPE_CHECKING
@@ -10,7 +10,7 @@ from kafkascope.cli.arguments import complete_error, json_option
 if TYPE_CHECKING:
     from kafkascope.capture.query.select import ExchangeFilter
 
-# What an int16 takes: keys of APIs and error codes on the wire.
+# The range of int16, the type of API keys and error codes.
 INT16 = range(-(2**15), 2**15)
 
 
@@ -23,22 +23,38 @@ def complete_api(_: click.Context, __: click.Parameter, incomplete: str) -> list
 @click.command
 @click.argument("files", metavar="FILE…", nargs=-1, required=True)
 @click.option("--api", "apis", metavar="API", multiple=True, shell_complete=complete_api, help="Only this API.")
-@click.option("--client", "clients", metavar="ID", multiple=True, help="Only this client id or address; * and ? work.")
-@click.option("--group", "groups", metavar="ID", multiple=True, help="Only what names this group; * and ? work.")
-@click.option("--topic", "topics", metavar="NAME", multiple=True, help="Only what names this topic; * and ? work.")
+@click.option(
+    "--client", "clients", metavar="ID", multiple=True, help="Only this client id or address; * and ? are wildcards."
+)
+@click.option(
+    "--group", "groups", metavar="ID", multiple=True, help="Only exchanges that name this group; * and ? are wildcards."
+)
+@click.option(
+    "--topic",
+    "topics",
+    metavar="NAME",
+    multiple=True,
+    help="Only exchanges that name this topic; * and ? are wildcards.",
+)
 @click.option(
     "--error", "errors", metavar="NAME|CODE|any", multiple=True, shell_complete=complete_error,
-    help="Only answers with this error, or with any.",
+    help="Only responses with this error, or with any.",
 )  # fmt: skip
-@click.option("--slow", metavar="TIME", help="Only what took this long, as 100ms; long polls are left out.")
-@click.option("--between", metavar="A B", nargs=2, help="Only requests from A until before B; - is an open end.")
-@click.option("--where", metavar="EXPR", help='Only where this holds, as: status == "unanswered" and api_key < 20.')
-@click.option("--port", "ports", metavar="N", type=int, multiple=True, help="A port of Kafka's, where it is in doubt.")
-@click.option("--exchange", "wanted_id", metavar="ID", help="This one whole: a tree beside its bytes.")
-@click.option("--stats", is_flag=True, help="Calls, bytes, errors, latencies by API, client and connection.")
-@click.option("--records", is_flag=True, help="With --exchange: keys, values and headers of records too.")
-@click.option("--full", is_flag=True, help="With --exchange: every byte and item, however long.")
-@click.option("--follow", is_flag=True, help="Go on while the file grows, until Ctrl-C.")
+@click.option(
+    "--slow", metavar="TIME", help="Only exchanges that took at least this long, as in 100ms; without long polls."
+)
+@click.option("--between", metavar="A B", nargs=2, help="Only requests from A to before B; - is an open end.")
+@click.option(
+    "--where", metavar="EXPR", help='Only exchanges with this condition: status == "unanswered" and api_key < 20.'
+)
+@click.option(
+    "--port", "ports", metavar="N", type=int, multiple=True, help="A port that Kafka uses, for connections in doubt."
+)
+@click.option("--exchange", "wanted_id", metavar="ID", help="Print this exchange in full: a tree beside its bytes.")
+@click.option("--stats", is_flag=True, help="Print calls, bytes, errors and latencies by API, client and connection.")
+@click.option("--records", is_flag=True, help="With --exchange: include keys, values and headers of records.")
+@click.option("--full", is_flag=True, help="With --exchange: print every byte and item, however long.")
+@click.option("--follow", is_flag=True, help="Keep reading while the file grows, until Ctrl-C.")
 @json_option
 def run(
     files: tuple[str, ...],
@@ -60,26 +76,26 @@ def run(
 ) -> int:
     """List the exchanges of captures and request logs.
 
-    FILE is a pcap or pcapng file, plain or compressed, a broker's request log, or - for standard input. Every filter
-    that is given must hold. Times are UTC.
+    FILE is a pcap or pcapng file, plain or compressed, a broker's request log, or - for standard input. An exchange
+    must match all filters. Times are UTC.
 
-    Exits with 1 when there is no Kafka in it or the filters let nothing through, with 3 when a file cannot be read.
+    Exits with 1 if there is no Kafka in it or nothing matches the filters, with 3 if a file can't be read.
     """
     from kafkascope.errors import UsageError
 
     if wanted_id is not None and (stats or follow):
-        raise UsageError("--exchange shows one exchange; --stats and --follow are for all of them")
+        raise UsageError("--exchange prints one exchange; leave out --stats and --follow")
     if stats and follow:
-        raise UsageError("--stats is for a whole recording; --follow never has one")
+        raise UsageError("--stats needs the whole recording, and --follow never ends; leave one out")
     if (records or full) and wanted_id is None:
-        raise UsageError("--records and --full go with --exchange ID")
+        raise UsageError("--records and --full need --exchange ID")
     if follow and len(files) > 1:
-        raise UsageError("--follow goes on with one file")
+        raise UsageError("--follow takes one file")
     if "-" in files and sys.stdin is not None and sys.stdin.isatty():
         raise UsageError("standard input is a terminal; give a file or a pipe: tcpdump -U -w - | kafkascope read -")
     for port in ports:
         if not 0 < port < 65_536:
-            raise UsageError(f"--port: {port} is no port; there are 1 to 65535")
+            raise UsageError(f"--port: {port} isn't a port; ports are 1 to 65535")
     filters = {
         "--api": apis, "--client": clients, "--group": groups, "--topic": topics, "--error": errors, "--slow": slow,
         "--between": between, "--where": where,
@@ -114,7 +130,7 @@ def _selection(
 
     span = (parse_moment(between[0], "--between"), parse_moment(between[1], "--between")) if between else None
     if between and span and span[0] and span[1] and span[0] >= span[1]:
-        raise UsageError(f"--between: the end {between[1]} is not behind the start {between[0]}")
+        raise UsageError(f"--between: the end {between[1]} isn't after the start {between[0]}")
     need_extras("read", "columns")
     from kafkascope.capture.query.select import ExchangeFilter
 
@@ -136,25 +152,25 @@ def _selection(
 
 
 def _codes(errors: tuple[str, ...]) -> tuple[int, ...]:
-    """Empty for any."""
+    """Empty means any."""
     return () if "any" in map(str.lower, errors) else tuple(map(_code, errors))
 
 
 def _code(name: str) -> int:
     from kafkascope.schema.errors.error_codes import find_error
 
-    number = _number(name, "--error", "code of an error")
+    number = _number(name, "--error", "error codes")
     return find_error(name).code if number is None else number
 
 
 def _number(text: str, flag: str, what: str) -> int | None:
-    """Also one that the catalog does not know; None for a name."""
+    """A number, even if the catalog doesn't know it; None for a name."""
     from kafkascope.errors import UsageError
     from kafkascope.schema.names import parse_number
 
     number = parse_number(text)
     if number is not None and number not in INT16:
-        raise UsageError(f"{flag}: {number} is no {what}; there are {INT16[0]} to {INT16[-1]}")
+        raise UsageError(f"{flag}: {number} is out of range; {what} are {INT16[0]} to {INT16[-1]}")
     return number
 
 
@@ -163,7 +179,7 @@ def _api_key(name: str) -> int:
     from kafkascope.schema.catalog import message
     from kafkascope.schema.names import clip, find_api, suggest
 
-    number = _number(name, "--api", "key of an API")
+    number = _number(name, "--api", "API keys")
     if number is not None:
         return number
     api = find_api(name)

@@ -1,4 +1,4 @@
-"""`kafkascope report`: prints the verdict and the incidents of a lake, and writes the page and the JSON document."""
+"""`kafkascope report LAKE` prints the verdict and the incidents of a lake, and writes the page and the JSON."""
 
 from typing import TYPE_CHECKING
 
@@ -17,10 +17,12 @@ CRITICAL, UNKNOWN_CODE = 1, 3
 @click.option("--html", "html_file", metavar="F", help="Write the page to this file, or to standard output with -.")
 @click.option(
     "--json", "json_file", metavar="[F]", is_flag=False, flag_value=STDOUT,
-    help="JSON for other programs, to this file or, without one, to standard output.",
+    help="Write JSON for other programs, to this file or, without FILE, to standard output.",
 )  # fmt: skip
-@click.option("--group", "groups", metavar="G", multiple=True, help="Only this share or streams group; * and ? work.")
-@click.option("--between", metavar="A B", nargs=2, help="Only from A until before B; - is an open end.")
+@click.option(
+    "--group", "groups", metavar="G", multiple=True, help="Only this share or streams group; * and ? are wildcards."
+)
+@click.option("--between", metavar="A B", nargs=2, help="Only from A to before B; - is an open end.")
 def run(
     where: str | None,
     html_file: str | None,
@@ -30,18 +32,18 @@ def run(
 ) -> int:
     """Report the health of the clusters in a lake.
 
-    LAKE is a folder or a URI, as `ingest` made it. The verdict and the worst incidents are printed. The page is one
-    file that needs no network. Times are UTC.
+    LAKE is the folder or URI that `ingest` wrote to. Prints the verdict and the worst incidents. The page is one file
+    that needs no network. Times are UTC.
 
-    Exits with 1 where an incident is critical, with 3 where nothing could be judged: no exchange is recorded in that
-    time, or there is no lake, or one without marts.
+    Exits with 1 if an incident is critical, with 3 if nothing could be judged: no exchange was recorded in that time,
+    or there is no lake, or it has no marts.
     """
     from datetime import UTC, datetime
 
     from kafkascope.errors import UsageError
 
     if where is None:
-        instead = "" if json_file is None else "; it stands before --json: kafkascope report LAKE --json"
+        instead = "" if json_file is None else "; put it before --json: kafkascope report LAKE --json"
         raise UsageError(f"LAKE is missing{instead} (see kafkascope report --help)")
     if html_file is not None and html_file == json_file:
         raise UsageError(f"--html and --json both write to {html_file}; give each its own file")
@@ -78,7 +80,7 @@ def _open(where: str) -> "Lake":
     try:
         return open_lake(where)
     except NotFoundError as error:
-        # Exit code 1 says that something is critical.
+        # Exit code 1 means that something is critical.
         raise InputError(str(error)) from None
 
 
@@ -94,12 +96,12 @@ def _scope(groups: tuple[str, ...], between: tuple[str, str] | None) -> "Scope":
         ends.append(None if moment is None else microseconds_of(moment))
     since, until = ends
     if between and since is not None and until is not None and since >= until:
-        raise UsageError(f"--between: the end {between[1]} is not behind the start {between[0]}")
+        raise UsageError(f"--between: the end {between[1]} isn't after the start {between[0]}")
     return Scope(groups, since, until)
 
 
 def _write(file: str, text: str, what: str) -> list[tuple[str, str, int]]:
-    """What was written where, and its bytes."""
+    """What was written, the file, and its bytes."""
     if file == STDOUT:
         print(text, end="")
         return []

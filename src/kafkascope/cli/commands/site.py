@@ -1,4 +1,4 @@
-"""`kafkascope site DIR`: the explorer as plain files, for any web host or straight from disk."""
+"""`kafkascope site DIR` writes the explorer as plain files, for any web host or to open from disk."""
 
 import sys
 
@@ -9,13 +9,13 @@ from kafkascope.cli.arguments import json_option
 
 @click.command
 @click.argument("folder", metavar="DIR")
-@click.option("--force", is_flag=True, help="Write into a folder that holds other files too.")
-@click.option("--url", metavar="URL", default="", help="Where it will be published; adds a sitemap.")
+@click.option("--force", is_flag=True, help="Write to a folder that has other files too.")
+@click.option("--url", metavar="URL", default="", help="Address where it will be published; adds a sitemap.")
 @json_option
 def run(folder: str, force: bool, url: str, as_json: bool) -> None:
     """Write the explorer as static files.
 
-    Everything but the decoder and the lake is in them. A folder that a former run made is replaced.
+    Includes everything except the decoder and the lake. A site from an earlier run is replaced.
     """
     from pathlib import Path
 

@@ -1,1 +1,1 @@
-"""Views of a running cluster as text."""
+"""Prints views of a running cluster."""

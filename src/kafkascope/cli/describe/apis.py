@@ -1,4 +1,5 @@
-"""Prints an `ApisView`: which release the nodes look like, each API beside the catalog, clients that find nothing."""
+"""Prints an `ApisView`: the release that nodes look like, each API compared with the catalog, clients that are too
+old."""
 
 from kafkascope.cli.describe.gaps import show_gaps
 from kafkascope.cli.tables import Cell, Content, grid, odd
@@ -15,11 +16,11 @@ def show_apis(view: ApisView, everything: bool) -> None:
     grid(("node", "address", "looks like"), [_node(node) for node in view.nodes], "node")
     if view.oldest_client:
         print()
-        prose(f"Java clients from {view.oldest_client} on find a version of every API that they share with it.", "  ")
+        prose(f"Java clients from {view.oldest_client} on share a version of every API with it.", "  ")
     for fit in view.clients:
         _client(fit)
     lines = [api for api in view.apis if everything or api.gone or api.unknown or not api.api]
-    heading("Every API" if everything else "APIs with versions that are gone, or that the catalog does not know")
+    heading("Every API" if everything else "APIs with versions that are gone, or that the catalog doesn't know")
     rows: list[tuple[Content, ...]] = [
         (
             api.key,
@@ -48,9 +49,9 @@ def _client(fit: ClientFit) -> None:
     missing = [unserved for unserved in fit.unserved if unserved.why != "dropped"]
     heading(f"Client {fit.client}")
     if not fit.unserved:
-        prose("Finds a version of every API that it sends.", "  ")
+        prose("Shares a version of every API that it sends.", "  ")
     if dropped:
-        prose("Too old for these; the node serves its versions no more:", "  ")
+        prose("Too old for these APIs; the node no longer serves its versions:", "  ")
         grid(("API", "client has", "node serves"), [(api.api, api.client, api.node) for api in dropped], indent="    ")
     if missing:
         prose(f"Newer than the node, which lacks {', '.join(api.api for api in missing)}.", "  ")

@@ -35,11 +35,11 @@ def show_cluster(view: ClusterView) -> None:
         whose = "" if "Describe" in view.operations else " that we may describe"
         print(f"  {count(view.topics, 'topic')}, {count(view.partitions, 'partition')}{whose}")
     else:
-        print("  Topics and brokers are known to brokers alone; these nodes are controllers.")
+        print("  Only brokers know topics and brokers; these nodes are controllers.")
     _named("without a leader", view.without_leader)
     _named("under-replicated", view.under_replicated)
     if view.operations:
-        remark(f"On the cluster we may {', '.join(view.operations)}.", "  ")
+        remark(f"Our permissions on the cluster: {', '.join(view.operations)}.", "  ")
     show_gaps(view.gaps)
 
 
@@ -51,7 +51,7 @@ def _named(what: str, names: Sequence[str]) -> None:
 def show_features(view: FeaturesView) -> None:
     title("Features", "" if view.epoch is None else f"finalized epoch {view.epoch}")
     if not view.features:
-        remark("These brokers tell none.")
+        remark("These brokers report none.")
     else:
         print()
     rows: list[tuple[Content, ...]] = [
@@ -75,7 +75,7 @@ def _level(feature: Feature) -> Cell:
 
 
 def _supported(feature: Feature) -> str:
-    """One range where all nodes agree."""
+    """One range if all nodes agree."""
     ranges: dict[str, list[str]] = {}
     for node in feature.supported:
         ranges.setdefault(f"{node.min_level}-{node.max_level}", []).append(str(node.node.node_id))
@@ -98,10 +98,10 @@ def show_transactions(view: TransactionList) -> int:
         heading("Overdue")
         prose(
             f"{', '.join(late)}: open beyond the timeout and not aborted. Consumers that read committed records wait "
-            "behind it. kafka-transactions.sh find-hanging and abort end one that no coordinator knows.",
+            "for it. If no coordinator knows it, end it with kafka-transactions.sh find-hanging and abort.",
             "  ",
         )
-    remark("Those that we may not describe are left out by brokers.") if not view.transactions else None
+    remark("Brokers leave out transactions that we may not describe.") if not view.transactions else None
     show_gaps(view.gaps)
     return show_refused(view.refused)
 

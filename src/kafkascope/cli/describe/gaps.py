@@ -1,4 +1,4 @@
-"""Prints what a view lacks and the ACL that would show it; nothing where the view is complete."""
+"""Prints what a view lacks and the ACL that would show it; prints nothing for a complete view."""
 
 from collections.abc import Iterable, Sequence
 
@@ -10,7 +10,7 @@ MOST_NAMED = 5
 
 
 def show_gaps(gaps: Sequence[Gap]) -> None:
-    """What is missing for the same reason shares one line."""
+    """Gaps with the same reason share a line."""
     if not gaps:
         return
     heading("Not shown")
@@ -26,14 +26,14 @@ def reason(lack: Gap) -> str:
         return lack.detail or lack.error
     if lack.error == LEFT_OUT:
         return f"{lack.detail}; all are listed with the ACL {lack.needs}"
-    what = f"{lack.api} answered {lack.error}"
+    what = f"{lack.api} returned {lack.error}"
     if lack.needs:
         return f"{what}; it needs the ACL {lack.needs}"
     return f"{what}; {lack.detail}" if lack.detail else what
 
 
 def show_refused(refused: Iterable[str]) -> int:
-    """On standard error; the exit code that goes with it."""
+    """Prints to standard error and returns the exit code."""
     code = 0
     for line in refused:
         note(f"kafkascope: {line}")

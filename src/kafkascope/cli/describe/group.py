@@ -1,4 +1,4 @@
-"""Prints a `ConsumerGroupView` with members and lag by partition, and a `GroupList` by type."""
+"""Prints a `ConsumerGroupView` with its members and lag by partition, and a `GroupList` by type."""
 
 from kafkascope.cli.describe.gaps import show_gaps
 from kafkascope.cli.describe.share import STATE_STYLES, group_title, held, named, short, show_members
@@ -22,7 +22,7 @@ def show_group(group: ConsumerGroupView) -> None:
     )
     for member in group.members:
         if member.target is not None and member.target != member.assignment:
-            remark(f"{member.client_id} ({short(member.member_id)}) shall have {held(member.target)}", "  ")
+            remark(f"{member.client_id} ({short(member.member_id)}) is to have {held(member.target)}", "  ")
     if group.partitions:
         heading(f"Partitions, lag {number(group.lag)} in all")
         names = {member.member_id: member.client_id for member in group.members}
@@ -40,10 +40,8 @@ def show_group(group: ConsumerGroupView) -> None:
         grid(("topic", "partition", "committed", "end", "lag", "member"), rows, "partition,committed,end,lag")
     if group.past_end:
         print()
-        warning = (
-            f"Committed past the end: {', '.join(group.past_end)}. Records that were read are gone, or somebody set it"
-        )
-        prose(paint(f"{warning} so. It counts as no lag in the sum.", "red"), "  ")
+        warning = f"Committed past the end: {', '.join(group.past_end)}. Records that were read are gone, or somebody"
+        prose(paint(f"{warning} set the offset. In the sum it counts as no lag.", "red"), "  ")
     show_gaps(group.gaps)
 
 
@@ -80,7 +78,7 @@ def show_groups(view: GroupList) -> None:
     grid(("group", "type", "state", "members", "coordinator", "protocol"), rows, "members")
     if view.complete is False:
         print()
-        remark("Groups that we may not describe are left out. All are listed with the ACL Describe on Cluster.")
+        remark("Groups that we may not describe are left out. With the ACL Describe on Cluster all are listed.")
     show_gaps(view.gaps)
 
 

@@ -1,4 +1,4 @@
-"""Prints a `QuorumView`: the leader, every replica with its lag and times, and who falls behind."""
+"""Prints a `QuorumView`: the leader, every replica with its lag and times, and replicas that fall behind."""
 
 from kafkascope.cli.describe.gaps import show_gaps
 from kafkascope.cli.tables import Cell, Content, bad, good, grid, odd
@@ -14,16 +14,16 @@ def show_quorum(view: QuorumView) -> None:
         + (f", cluster {view.cluster_id}" if view.cluster_id else ""),
     )
     print()
-    head = ("node", "role", "log end", "lag", "behind", "last fetch", "last caught up", "")
+    head = ("node", "role", "log end", "lag", "time lag", "last fetch", "last caught up", "")
     replicas = (*view.voters, *view.observers)
-    grid(head, [_row(replica, view) for replica in replicas], "node,log end,lag,behind,last fetch,last caught up")
+    grid(head, [_row(replica, view) for replica in replicas], "node,log end,lag,time lag,last fetch,last caught up")
     rows = [(replica.node_id, replica.directory_id, ", ".join(replica.endpoints)) for replica in replicas]
     if any(row[1] or row[2] for row in rows):
         print()
         grid(("node", "directory", "endpoints"), rows, "node")
     print()
     timeout = f"The fetch timeout is {span(view.fetch_timeout_ms)}" + (
-        "." if view.fetch_timeout_known else ", Kafka's default; what is set here is not known."
+        "." if view.fetch_timeout_known else ", Kafka's default; the setting of this cluster isn't known."
     )
     remark(f"{timeout} A follower waits up to half a second in each fetch.")
     if view.troubles:

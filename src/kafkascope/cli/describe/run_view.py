@@ -1,6 +1,6 @@
-"""Runs a command that shows a view of a cluster, once, or every few seconds with `--watch`.
+"""Runs a command that prints a view of a cluster, once, or every few seconds with `--watch`.
 
-On a terminal the next view replaces the last. Elsewhere each is a block of its own, and JSON a line.
+On a terminal the next view replaces the last. Elsewhere each is a block of its own, or a line of JSON.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ CLEAR_ALL, HIDE_CURSOR, SHOW_CURSOR = "\033[2J", "\033[?25l", "\033[?25h"
 
 
 def view_options(command: F) -> F:
-    """`--watch`, `--json`, and what a connection needs."""
+    """Adds `--watch`, `--json`, and the options of a connection."""
     watch = click.option(
         "--watch",
         metavar="[SECONDS]",
@@ -44,22 +44,22 @@ def view_options(command: F) -> F:
         flag_value=SECONDS,
         default=None,
         callback=as_seconds,
-        help="Look again every 2 seconds, or as often as said, until Ctrl-C.",
+        help="Repeat every SECONDS, by default 2, until Ctrl-C.",
     )
     return watch(json_option(live_options(command)))
 
 
 def as_seconds(_: click.Context, parameter: click.Parameter, text: str | None) -> float | None:
-    """The value of `--watch` may be left out, so that what follows it may be HOST."""
+    """The value of `--watch` is optional, so the argument after it may be HOST."""
     if text is None:
         return None
     flag = f"--{parameter.name}"
     try:
         seconds = float(text)
     except ValueError:
-        raise UsageError(f"{flag}: '{text}' is no number of seconds; HOST goes before it") from None
+        raise UsageError(f"{flag}: '{text}' isn't a number of seconds; put HOST before it") from None
     if not LEAST_SECONDS <= seconds <= 86_400:
-        raise UsageError(f"{flag}: {seconds:g} is not between {LEAST_SECONDS:g} and 86400 seconds")
+        raise UsageError(f"{flag}: {seconds:g} isn't between {LEAST_SECONDS:g} and 86400 seconds")
     return seconds
 
 
@@ -69,7 +69,7 @@ def run_view(
     ask: "Callable[[Cluster], Awaitable[V]]",
     show: Callable[[V], int | None],
 ) -> int:
-    """`options` are the command's own. `show` prints, and gives an exit code where it is not 0."""
+    """`options` are the command's own. `show` prints, and returns an exit code other than 0 if there is one."""
     every: float | None = options["watch"]
     settings = settings_from(host, options)
     return asyncio.run(_run_view(settings, ask, show, bool(options["as_json"]), every))
@@ -91,7 +91,7 @@ async def _run_view(
         if every is None:
             return _once(view, show, as_json)
         screen = terminal.takes_commands(sys.stdout) and not as_json
-        terminal.colours()  # decided by the terminal, before its text goes through a buffer
+        terminal.colours()  # decided by the terminal itself, before its text is buffered
         try:
             if screen:
                 sys.stdout.write(HIDE_CURSOR + CLEAR_ALL)
@@ -107,12 +107,12 @@ async def _run_view(
 
 
 async def _view_or_none(cluster: "Cluster", ask: "Callable[[Cluster], Awaitable[V]]", screen: bool) -> V | None:
-    """None where nobody answered: a watch outlives a restart."""
+    """None if nobody responded, so that a watch survives a restart."""
     try:
         with cluster.look():
             return await ask(cluster)
     except ReachError as error:
-        notice = f"{datetime.now(UTC):%H:%M:%S} {formatting.printable(str(error))}; trying again"
+        notice = f"{datetime.now(UTC):%H:%M:%S} {formatting.printable(str(error))}; retrying"
         if screen:
             sys.stdout.write(HOME + terminal.paint(notice, "red") + CLEAR_LINE)
             sys.stdout.flush()
@@ -136,7 +136,7 @@ def _refresh(view: Any, show: Callable[[Any], int | None], as_json: bool, every:
 
         print(json_text(_stamped(view)), flush=True)
         return
-    terminal.width.cache_clear()  # the window may have another size by now
+    terminal.width.cache_clear()  # the window may have been resized
     text = io.StringIO()
     with contextlib.redirect_stdout(text):
         terminal.remark(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC, every {every:g} s")
@@ -156,8 +156,8 @@ def _refresh(view: Any, show: Callable[[Any], int | None], as_json: bool, every:
 async def describe_several(
     names: Sequence[str], ask: Callable[[str], Awaitable[T]]
 ) -> tuple[tuple[T, ...], tuple[str, ...]]:
-    """Each by its name, once; one that is refused or gets no response does not hide the others. The first such error
-    where nothing is left."""
+    """Each name once. A name that is refused or gets no response doesn't hide the others; if all are, raises the first
+    such error."""
     from kafkascope.client.describe.calls import map_limited
     from kafkascope.client.describe.gaps import FAILURES, Failure
 
@@ -167,7 +167,7 @@ async def describe_several(
         except RefusedError as error:
             return error
         except FAILURES as error:
-            # it names a node, and not the subject
+            # it names a node, but not the subject
             return type(error)(f"{name}: {error}") if len(names) > 1 else error
 
     answers = await map_limited(dict.fromkeys(names), ask_or_error)
@@ -179,7 +179,7 @@ async def describe_several(
 
 
 def printable(value: T) -> T:
-    """The same with nothing in its texts that would steer a terminal: anybody chooses a client id."""
+    """The same view without control characters in its texts, since clients choose their ids."""
     return cast("T", _printable(value))
 
 
@@ -198,5 +198,5 @@ def _stamped(view: Any) -> dict[str, Any]:
 
 
 def refusals_of(view: Any) -> int:
-    """1 where something that was asked for by name was refused."""
+    """1 if something requested by name was refused."""
     return 1 if getattr(view, "refused", ()) else 0

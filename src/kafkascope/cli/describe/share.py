@@ -1,4 +1,4 @@
-"""Prints a `ShareGroupView`: state, members, every partition with start, end and lag, delivery settings."""
+"""Prints a `ShareGroupView`: state, members, every partition with its start, end and lag, delivery settings."""
 
 import re
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ def show_share_group(group: ShareGroupView) -> None:
         print()
         prose(
             paint(
-                f"Standing still: {', '.join(group.standing_still)}. Records wait there, and none was acknowledged or "
+                f"Stalled: {', '.join(group.standing_still)}. Records wait there, and none was acknowledged or "
                 "archived between the two looks.",
                 "red",
             ),
@@ -58,7 +58,7 @@ def facts_of(group: ShareGroupView) -> str:
 def _row(partition: SharePartition, names: dict[str, str]) -> tuple[Content, ...]:
     state: Content = ""
     if partition.standing_still:
-        state = bad("stands still")
+        state = bad("stalled")
     elif partition.standing_still is False and partition.lag:
         state = good("moves")
     elif partition.start_offset is None:
@@ -76,7 +76,7 @@ def _row(partition: SharePartition, names: dict[str, str]) -> tuple[Content, ...
 
 
 def named(group: str) -> str:
-    """A classic group may have the empty id."""
+    """The id of a group; a classic group may have the empty one."""
     return group or '""'
 
 
@@ -107,7 +107,7 @@ def _from(setting: Setting) -> Cell:
 def short(member: str) -> str:
     """The part of a member id that identifies it; `--json` has all of it."""
     own = _UUID.search(member)
-    start = own.start() if own else 0  # behind the client id, which a broker puts before the id of a classic member
+    start = own.start() if own else 0  # after the client id, which a broker puts before the id of a classic member
     return f"{member[start : start + 8]}…" if "-" in member and len(member) > 12 else member[:12]
 
 

@@ -1,4 +1,4 @@
-"""Prints a `StreamsGroupView`: topology, processes with tasks, target against present, lag, what it waits for."""
+"""Prints a `StreamsGroupView`: topology, processes with their current and target tasks, lag, what it waits for."""
 
 from kafkascope.cli.describe.gaps import show_gaps
 from kafkascope.cli.describe.share import group_title, short, show_settings
@@ -34,7 +34,7 @@ def show_streams_group(group: StreamsGroupView) -> None:
     _members(group)
     if group.inputs:
         heading(f"Input, lag {number(group.lag)} in all")
-        # names of repartition topics are as wide as a window
+        # names of repartition topics may be as wide as the window
         for topic in dict.fromkeys(partition.topic for partition in group.inputs):
             print(f"  {paint(topic, 'bold')}")
             rows = [_input(partition) for partition in group.inputs if partition.topic == topic]
@@ -63,7 +63,7 @@ def _topology(group: StreamsGroupView) -> None:
             facts += [f"writes {node.sink_topic}"] if node.sink_topic else []
             prose(f"{node.name} ({', '.join(facts)})", " " * 15, f"    {'node':<11}")
     if group.topology_description is None:
-        remark("The graph inside the sub-topologies is told by brokers from 4.4 on.", "  ")
+        remark("Brokers from 4.4 on report the graph inside the sub-topologies.", "  ")
 
 
 def _lists(part: Subtopology) -> tuple[tuple[str, str], ...]:
@@ -101,7 +101,7 @@ def _row(member: StreamsMember, group: StreamsGroupView) -> tuple[Content, ...]:
     if member.instance_id:
         remarks.append(f"instance {member.instance_id}")
     return (
-        # Kafka Streams adds it to the name of each thread
+        # Kafka Streams adds it to each thread's name
         member.client_id.removesuffix("-consumer"),
         short(member.member_id),
         member.member_epoch,
@@ -111,7 +111,7 @@ def _row(member: StreamsMember, group: StreamsGroupView) -> tuple[Content, ...]:
 
 
 def _tasks(have: Tasks, want: Tasks, role: str) -> Cell:
-    """`0_1 -0_2 +0_3`: it has 0_1, has yet to give up 0_2 and to take 0_3."""
+    """`0_1 -0_2 +0_3`: it has 0_1, and has yet to release 0_2 and take 0_3."""
     present, target = getattr(have, role), getattr(want, role)
     words = [task if task in target else f"-{task}" for task in present]
     words += [f"+{task}" for task in target if task not in present]

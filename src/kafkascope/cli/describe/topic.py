@@ -34,7 +34,7 @@ def show_topic(view: TopicView) -> None:
         heading("Settings")
         grid(("name", "value"), [(setting.name, _value(setting.value, setting.sensitive)) for setting in view.settings])
     if view.operations:
-        remark(f"On this topic we may {', '.join(view.operations)}.", "  ")
+        remark(f"Our permissions on this topic: {', '.join(view.operations)}.", "  ")
     show_gaps(view.gaps)
 
 
@@ -85,7 +85,7 @@ def show_configs(view: ResourceConfigs, everything: bool) -> None:
 
 
 def _setting(setting: Setting) -> None:
-    """A value is printed as it is, however long: a break in it would be taken for its own."""
+    """A value is never wrapped, however long: a line break would look like a part of it."""
     value = _value(setting.value, setting.sensitive)
     text = paint(value.text, *value.styles)
     if len(setting.name) + len(value.text) + 7 <= width():

@@ -1,1 +1,1 @@
-"""What the commands for running clusters share."""
+"""Code that the commands for running clusters share."""

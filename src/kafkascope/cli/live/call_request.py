@@ -1,4 +1,4 @@
-"""Checks what was typed for a request and makes the request, without a connection."""
+"""Checks the typed arguments and makes the request, without a connection."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,20 +15,20 @@ from kafkascope.schema.targets import parse_target
 
 @dataclass(frozen=True, slots=True)
 class RequestedApi:
-    """`version` is None where the newest that both sides know is meant."""
+    """`version` is None for the newest that both sides know."""
 
     api: str
     version: int | None
 
     @property
     def candidates(self) -> list[int]:
-        """The version asked for, or all of the catalog."""
+        """The requested version, or all of the catalog."""
         return message(f"{self.api}Request").all_versions() if self.version is None else [self.version]
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """`stand_ins` are topic names that wait for their ids, `maybe_ids` texts that may be ids where names belong."""
+    """`stand_ins` are topic names to replace by ids, `maybe_ids` texts in place of names that may be ids."""
 
     api: str
     version: int
@@ -45,17 +45,17 @@ class Request:
 def read_request(text: str, version: int | None) -> RequestedApi:
     """`DescribeQuorum`, `55`, `DescribeQuorum:1`, `DescribeQuorumRequest`; NotFoundError suggests."""
     if not text.partition(":")[0].strip():
-        raise UsageError("which API? say its name or key, as DescribeQuorum; `kafkascope apis` lists them")
+        raise UsageError("the API is missing; give its name or key, as in DescribeQuorum; `kafkascope apis` lists them")
     target = parse_target(text)
     api = target.api
     if target.message is not None:
         known = message(target.message)
         if known.kind != "request":
-            raise UsageError(f"{known.name} is no request; `kafkascope apis` lists what can be sent")
+            raise UsageError(f"{known.name} isn't a request; `kafkascope apis` lists the requests")
         api = known.api
     assert api is not None
     if target.version is not None and version is not None and target.version != version:
-        raise UsageError(f"{text} says version {target.version}, --api-version says {version}; leave one out")
+        raise UsageError(f"{text} is version {target.version}, but --api-version is {version}; leave one out")
     chosen = target.version if version is None else version
     known = message(f"{api}Request")
     if chosen is not None and not known.releases_of(chosen):
@@ -64,7 +64,7 @@ def read_request(text: str, version: int | None) -> RequestedApi:
 
 
 def newest_fitting(api: str, versions: list[int], content: Any) -> Request:
-    """The newest version that has all the fields given; where none has, EncodeError says why the newest does not."""
+    """The newest version with all given fields. If there is none, EncodeError reports what the newest lacks."""
     wrong: EncodeError | None = None
     for version in reversed(versions):
         try:
@@ -76,7 +76,7 @@ def newest_fitting(api: str, versions: list[int], content: Any) -> Request:
 
 
 def make_request(api: str, version: int, content: Any) -> Request:
-    """EncodeError names the path of what is wrong."""
+    """EncodeError names the path of the mistake."""
     named, stand_ins = with_placeholders(api, version, content)
     value = request_value(api, version, named)
     return Request(

@@ -1,5 +1,5 @@
-"""Runs `call`: sends a request that was typed in and prints its responses. Nothing that changes state is sent without
-`--write`."""
+"""Runs `call`: sends the typed request and prints its responses. Without `--write` it sends nothing that changes
+state."""
 
 from collections.abc import Mapping
 from contextlib import nullcontext
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def run_call(requested: RequestedApi, content: Any, host: str, options: Mapping[str, Any]) -> int:
-    """Everything that can be checked without a connection is checked before connecting."""
+    """Checks everything that needs no connection before connecting."""
     target = _target(options["to"])
     request = newest_fitting(requested.api, requested.candidates, content)
     if not options["dry_run"]:
@@ -52,7 +52,7 @@ def _refuse(request: Request, write: bool) -> None:
 
 
 class _Run:
-    """One command: a connection, a version, names, then the call as often as it is wanted."""
+    """One command: a connection, a version, names, then the call, N times."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class _Run:
     async def run(self) -> int:
         from kafkascope.client.cluster import time_limit
 
-        # Connecting and the call share the time of a single call.
+        # Connecting and the call share the timeout of a single call.
         with time_limit(self.settings.timeout) if self.options["repeat"] == 1 else nullcontext():
             return await self._run()
 
@@ -86,21 +86,20 @@ class _Run:
             if self.options["dry_run"]:
                 from kafkascope.cli.live.call_view import print_dry_run
 
-                print_dry_run(
-                    request, self.settings.client_id, "topics were looked up, nothing else", full=self.options["full"]
-                )
+                print_dry_run(request, self.settings.client_id, "only topics were looked up", full=self.options["full"])
                 return 0
             await self._refuse_new_topics(cluster, request)
             return await self._calls(cluster, request, names)
 
     async def _versions(self, cluster: "Cluster") -> list[int]:
-        """Those both know, or the one asked for; the error says what the node has, and which releases have more."""
+        """The versions that both know, or the requested one. The error names the node's versions, and releases with
+        more."""
         known = message(f"{self.requested.api}Request")
         served = (await cluster.versions()).get(-1 if known.key is None else known.key)
         where = ", ".join(map(str, self.settings.bootstrap))
         if served is None:
             raise NotFoundError(
-                f"{where} does not serve {self.requested.api}; {_who_serves(known, cluster.controllers)}"
+                f"{where} doesn't serve {self.requested.api}; {_who_serves(known, cluster.controllers)}"
             )
         both = [version for version in self.requested.candidates if served[0] <= version <= served[1]]
         if both:
@@ -122,7 +121,7 @@ class _Run:
         return replace(request, value=value), names
 
     async def _refuse_new_topics(self, cluster: "Cluster", request: Request) -> None:
-        """To ask where a coordinator is creates its topic in a cluster that has none yet."""
+        """FindCoordinator creates the coordinator's topic in a cluster that doesn't have it yet."""
         if self.options["write"]:
             return
         from kafkascope.client.routing import target_of
@@ -135,7 +134,7 @@ class _Run:
             topic = COORDINATOR_TOPICS[COORDINATOR_KEY_TYPES[target.kind]]
         if topic is not None and not await has_topic(cluster, topic):
             raise UsageError(
-                f"{request.api} would create the topic {topic}, which this cluster does not have yet, to find a"
+                f"{request.api} would create the topic {topic}, which this cluster doesn't have yet, to find a"
                 " coordinator; add --write to send it"
             )
 
@@ -165,7 +164,7 @@ class _Run:
         return code
 
     async def _with_node(self, cluster: "Cluster", answer: "Answer") -> "Answer":
-        """Who answered, where nothing had to be known about nodes before; a cluster may refuse to list them."""
+        """The node that responded, if it wasn't known before; a cluster may refuse to list its nodes."""
         if answer.node is not None:
             return answer
         from contextlib import suppress
@@ -179,7 +178,7 @@ class _Run:
         return answer
 
     async def _names(self, cluster: "Cluster", answer: "Answer", known: Mapping[UUID, str]) -> dict[UUID, str]:
-        """Names for the topic ids of an answer: its own first, then the cluster's."""
+        """Names for the topic ids of a response: its own first, then the cluster's."""
         from kafkascope.client.names import ids_of, names_of, topic_names
 
         own = names_of(answer.api, answer.api_version, answer.value) if answer.value else {}
@@ -192,14 +191,14 @@ class _Run:
 
 
 def _who_serves(known: Message, controllers: bool) -> str:
-    """`Kafka 3.0+ has it; controllers serve it: give one of them and --bootstrap-controller`."""
+    """`Kafka 3.0+ has it; controllers serve it: give one and --bootstrap-controller`."""
     versions = known.all_versions()
     last = known.releases_of(versions[-1])[-1].last
     span = ReleaseSpan(known.releases_of(versions[0])[0].first, last)
     listeners = known.listeners_in(last or newest_release())
     hint = ""
     if not controllers and listeners == ("controller",):
-        hint = "; controllers serve it: give one of them and --bootstrap-controller"
+        hint = "; controllers serve it: give one and --bootstrap-controller"
     elif controllers and "controller" not in listeners:
-        hint = "; this is a controller, brokers serve it: give one of them"
+        hint = "; this is a controller, but brokers serve it: give a broker"
     return f"Kafka {span} has it{hint}"

@@ -16,12 +16,12 @@ from kafkascope.schema.errors.message_errors import is_error_field
 from kafkascope.schema.layouts.layout import LayoutField, layout
 
 PERCENTILES = (50, 90, 99)
-# More times than these are not for reading; percentiles say it.
+# Longest list of times; percentiles summarize the rest.
 _MOST_TIMES = 20
 
 
 def print_dry_run(request: Request, client_id: str, how: str, *, full: bool) -> None:
-    """The frame as it would go out, with correlation id 0."""
+    """The frame as it would be sent, with correlation id 0."""
     from kafkascope.cli.bytes.hex_view import print_hex
     from kafkascope.codec.annotations.frame import annotations_of
     from kafkascope.codec.frame import decode_frame, encode_frame, header_version
@@ -47,12 +47,12 @@ def print_dry_run(request: Request, client_id: str, how: str, *, full: bool) -> 
 def print_answer(
     answer: Answer, names: Mapping[UUID, str], error: tuple[str, int] | None, *, records: bool, full: bool
 ) -> None:
-    node = f"node {answer.node}" if answer.node is not None else "node not known"
+    node = f"node {answer.node}" if answer.node is not None else "node unknown"
     took = (answer.received_at - answer.sent_at) / 1e6
     facts = [node, str(answer.address), f"{took:.1f} ms", f"{len(answer.response_bytes)} bytes"]
     title(f"{answer.api}Response v{answer.api_version}", " · ".join(facts))
     if not answer.response_bytes and not answer.value:
-        remark("a request that nobody answers; it was sent")
+        remark("sent; this request has no response")
         return
     response_layout = layout(f"{answer.api}Response", answer.api_version)
     print_value(response_layout, answer.value, names, full=full)
@@ -88,7 +88,7 @@ def print_answer_json(answer: Answer, *, compact: bool) -> None:
 
 
 def print_raw(answer: Answer) -> None:
-    """With its length, so that `decode` reads it."""
+    """Includes its length, so that `decode` reads it."""
     frame = answer.response_bytes
     print((len(frame).to_bytes(4, "big") + frame).hex() if frame else "")
 
@@ -117,12 +117,12 @@ def print_times(answer: Answer, times: list[float], *, as_json: bool) -> None:
 
 
 def percentile(ordered: list[float], percent: int) -> float:
-    """The smallest that so many percent do not exceed."""
+    """The smallest value that this percentage of values doesn't exceed."""
     return ordered[max(0, -(-len(ordered) * percent // 100) - 1)]
 
 
 def first_error(answer: Answer) -> tuple[str, int] | None:
-    """The first error code of an answer that is not 0, in the order of its fields, and its path."""
+    """The first error code of a response other than 0, in the order of its fields, and its path."""
     if not answer.value:
         return None
     return _first_error(layout(f"{answer.api}Response", answer.api_version).fields, answer.value, "")

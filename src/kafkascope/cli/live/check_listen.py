@@ -1,5 +1,5 @@
 """Serves `check --listen`: each GET of /metrics looks at the cluster and returns OpenMetrics. A cluster that is gone is
-`kafkascope_up 0`, and is tried again at the next scrape."""
+`kafkascope_up 0`, and is retried at the next scrape."""
 
 import asyncio
 import signal
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 LOOPBACK = "127.0.0.1"
 PATHS = ("/metrics", "/")
-# For the head of a request, as nginx has it (client_header_timeout is a minute there).
+# Timeout for the head of a request; nginx's client_header_timeout is a minute.
 HEAD_SECONDS = 10.0
 OPENMETRICS = "application/openmetrics-text"
 _PLAIN = "text/plain; charset=utf-8"
@@ -30,7 +30,9 @@ _PLAIN = "text/plain; charset=utf-8"
 def parse_listen(text: str) -> Address:
     host, _, port = text.strip().rpartition(":")
     if not port.isdecimal() or int(port) > 65_535:
-        raise UsageError(f"--listen: '{text}' is no place to listen; say 9308, 0.0.0.0:9308 or [::1]:9308")
+        raise UsageError(
+            f"--listen: '{text}' isn't an address to listen on; write it as 9308, 0.0.0.0:9308 or [::1]:9308"
+        )
     return Address(host.strip("[]") or LOOPBACK, int(port))
 
 
@@ -43,7 +45,7 @@ async def listen(settings: "Settings", options: CheckOptions, place: Address) ->
         try:
             server = await asyncio.start_server(watched.answer, place.host, place.port, limit=MAX_HTTP_HEAD_BYTES)
         except OSError as error:
-            raise UsageError(f"--listen: cannot listen at {place}: {(error.strerror or str(error)).lower()}") from None
+            raise UsageError(f"--listen: cannot listen on {place}: {(error.strerror or str(error)).lower()}") from None
         async with server:
             host, port = server.sockets[0].getsockname()[:2]
             note(f"serving http://{Address(host, port)}/metrics until Ctrl-C")
@@ -52,7 +54,7 @@ async def listen(settings: "Settings", options: CheckOptions, place: Address) ->
 
 
 class Watched:
-    """The cluster, connected while it answers. Scrapes that come together share one look."""
+    """The cluster, connected while it responds. Simultaneous scrapes share one look."""
 
     def __init__(self, settings: "Settings", options: CheckOptions) -> None:
         self._settings, self._options = settings, options
@@ -70,7 +72,7 @@ class Watched:
         await self._open.aclose()
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One request a connection."""
+        """Serves one request per connection."""
         try:
             with suppress(OSError):
                 async with asyncio.timeout(HEAD_SECONDS):
@@ -105,7 +107,7 @@ class Watched:
     async def _metrics(self) -> str:
         if self._looking is None or self._looking.done():
             self._looking = asyncio.create_task(self._look())
-        # Who hangs up leaves the look to the others.
+        # A client that hangs up doesn't cancel the look for the others.
         return await asyncio.shield(self._looking)
 
     async def _look(self) -> str:

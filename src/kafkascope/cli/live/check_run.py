@@ -1,4 +1,4 @@
-"""Runs `check`: turns flags into limits, takes a look, and prints one line, JSON or metrics."""
+"""Runs `check`: turns flags into limits, looks at the cluster, and prints one line, JSON or metrics."""
 
 import asyncio
 import sys
@@ -35,7 +35,7 @@ UNHEALTHY = 1
 
 @dataclass(frozen=True, slots=True)
 class CheckOptions:
-    """What to look at, for how many seconds, and what is wanted of it."""
+    """What to look at, for how many seconds, and the limits."""
 
     what: str
     groups: tuple[str, ...]
@@ -48,15 +48,15 @@ class CheckOptions:
 
     @staticmethod
     def of(what: str, groups: tuple[str, ...], options: Mapping[str, Any]) -> "CheckOptions":
-        """UsageError where flags say nothing about what is checked."""
+        """UsageError for flags that don't apply to what is checked."""
         if groups and what in (QUORUM, ALL):
-            raise UsageError(f"check {what} is about no group; `check share-group HOST {groups[0]}` is")
+            raise UsageError(f"check {what} takes no group; use `check share-group HOST {groups[0]}`")
         if options["max_lag_ms"] is not None and what not in (QUORUM, ALL):
-            raise UsageError("--max-lag-ms is for the quorum; the lag of a group is told in records: --max-lag")
+            raise UsageError("--max-lag-ms is for the quorum; the lag of a group is in records: use --max-lag")
         if options["min_members"] is not None and what == QUORUM:
             raise UsageError("--min-members is for groups; a quorum has voters")
         if options["as_json"] and (options["form"] != "text" or options["listen"]):
-            raise UsageError("--json and OpenMetrics are two forms; ask for one of them")
+            raise UsageError("--json doesn't go with --format openmetrics or --listen; leave one out")
         lasting = options["lasting"]
         microseconds = 0 if lasting is None else parse_duration(lasting, "--for")
         limits = CheckLimits(

@@ -1,4 +1,4 @@
-"""What `kafkascope check` can look at: the first of its arguments, `all` where it is left out."""
+"""Parses what `kafkascope check` looks at: its first argument, or `all` without one."""
 
 import click
 
@@ -7,7 +7,7 @@ WHAT = ("quorum", "share-group", "streams-group", "group", ALL)
 
 
 def split_target(words: tuple[str, ...]) -> tuple[str, str, tuple[str, ...]]:
-    """What to check, the host, the groups."""
+    """Returns what to check, the host and the groups."""
     what, rest = (words[0], words[1:]) if words and words[0] in WHAT else (ALL, words)
     if not rest:
         raise click.UsageError("HOST is missing: kafkascope check localhost:9092", click.get_current_context())

@@ -1,4 +1,4 @@
-"""Runs `observe`: polls on time, commits beside them, a line for whoever watches, and an end that loses nothing."""
+"""Runs `observe`: polls on time, commits in parallel, shows progress, and loses nothing at the end."""
 
 import asyncio
 import os
@@ -26,23 +26,23 @@ if TYPE_CHECKING:
 
 MICROSECONDS = 1_000_000
 INTERRUPTED = 130
-# A frozen node must not hold up the others' polls, nor a hurried one give up on a slow network.
+# Long enough for a slow network, and short enough that a frozen node doesn't delay the polls of others.
 LEAST_TIMEOUT = 1.0
-# Of the time of a single poll: what remains for it after connecting, which also loads what the lake needs, and what it
-# gets on a machine that takes all of that for loading.
+# Of the time of --once: what connecting, which also loads the lake's libraries, leaves for the poll, and the least that
+# the poll gets on a slow machine.
 _POLL_SECONDS = 2.0
 LEAST_POLL_SECONDS = 0.5
-# For the last commit after Ctrl-C or SIGTERM: it takes a second, or a minute where kernels have to be compiled first. A
-# service that is stopped is killed after thirty (Kubernetes) or ninety (systemd).
+# For the last commit after Ctrl-C or SIGTERM: it takes a second, or a minute if kernels have to be compiled first. A
+# stopped service is killed after thirty seconds (Kubernetes) or ninety (systemd).
 LANDING_SECONDS = 10.0
-# A problem is reported again when it comes back after so many polls without it; a frozen node is asked in some polls
-# and not in others.
+# A problem is reported again if it returns after this many polls without it, since a frozen node is only asked in some
+# polls.
 POLLS_UNTIL_WELL = 10
 
 
 @dataclass(frozen=True, slots=True)
 class ObserveOptions:
-    """Times are microseconds; `lasting` None is until it is stopped."""
+    """Times are microseconds; `lasting` None means until it's stopped."""
 
     where: str
     every: int
@@ -67,13 +67,13 @@ async def _observe(settings: "Settings", options: ObserveOptions) -> tuple[dict[
     began = time.monotonic()
     early: list[Answer] = []
     async with AsyncExitStack() as stack:
-        # Until it is connected, a signal ends it at once: there is nothing to lose.
+        # Before it's connected, a signal ends it at once: nothing can be lost.
         with _once(options, max(settings.timeout - _POLL_SECONDS, settings.timeout / 2)):
             cluster = await stack.enter_async_context(
                 connect(settings, every_answer=early.append, on_note=note_of_client)
             )
         stop = await stack.enter_async_context(_stopping())
-        # Not before: it takes a second, and who is not there needs no lake.
+        # Only now: it takes a second, and an unreachable cluster needs no lake.
         from kafkascope.lake.upkeep.upgrade import lake_to_write
         from kafkascope.pipeline.observed import ObservationWriter
 
@@ -102,13 +102,13 @@ async def _observe(settings: "Settings", options: ObserveOptions) -> tuple[dict[
 
 
 def _once(options: ObserveOptions, seconds: float) -> AbstractContextManager[None]:
-    """A single poll is a look."""
+    """A single poll is one look."""
     return time_limit(seconds) if options.once else nullcontext()
 
 
 class _Stop:
-    """Set once by Ctrl-C, SIGTERM or the end of the time. After a signal, what is gathered has some seconds to land; a
-    second one ends it at once."""
+    """Set once by Ctrl-C, SIGTERM or the end of the time. After a signal, collected responses have some seconds to be
+    committed; a second signal ends it at once."""
 
     def __init__(self) -> None:
         self.event = asyncio.Event()
@@ -122,13 +122,13 @@ class _Stop:
         asyncio.get_running_loop().call_later(LANDING_SECONDS, self._leave)
 
     def _leave(self) -> None:
-        """At once: a thread that compiles or writes is not waited for. The lake shows what was committed."""
-        note("kafkascope: stopped before the last polls were in the lake")
+        """Exits at once, without waiting for a thread that compiles or writes. The lake shows what was committed."""
+        note("kafkascope: stopped before the last polls were committed to the lake")
         sys.stderr.flush()
         os._exit(INTERRUPTED)
 
     async def within(self, seconds: float) -> bool:
-        """Whether it was set before so much time had passed."""
+        """Waits; returns whether it was set before the time had passed."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self.event.wait()
@@ -148,14 +148,14 @@ async def _stopping() -> AsyncIterator[_Stop]:
 
 
 class _Run:
-    """One observer. Commits go on in a thread, one after the other, while polls keep their time."""
+    """One observer. Commits run in a thread, one after another, while polls keep their schedule."""
 
     def __init__(self, options: ObserveOptions, observer: Observer, writer: "ObservationWriter", stop: _Stop) -> None:
         self._options, self._observer, self._writer, self._stop = options, observer, writer, stop
         self._portions = PollBuffer(options.commit_every / MICROSECONDS)
         self._loading: asyncio.Task[None] | None = None
         self._committing: asyncio.Task[None] | None = None
-        # Problems that were reported, and the last poll that had each.
+        # Reported problems, and the last poll with each.
         self._reported: dict[str, int] = {}
         self._watched = _Watched()
         self.polled = self.unanswered = 0
@@ -166,7 +166,7 @@ class _Run:
         if not self._options.once:
             ends = " until Ctrl-C" if until is None else ""
             note(f"observing every {every:g} s into {self._options.where}{ends}")
-        # Beside the first poll, so that nothing is left of it when its time is over.
+        # During the first poll, so that it's loaded when that poll ends.
         self._loading = asyncio.create_task(asyncio.to_thread(self._writer.load))
         turn = 0
         while True:
@@ -181,7 +181,7 @@ class _Run:
                 return
 
     async def _poll(self) -> None:
-        """What was answered counts, also of a poll that is cut short."""
+        """Responses count even if their poll was cut short."""
         poll = Poll(time.time_ns())
         asking = asyncio.create_task(self._observer.poll(poll))
         stopped = asyncio.create_task(self._stop.event.wait())
@@ -196,7 +196,7 @@ class _Run:
         self.polled += 1
         self._portions.add(poll)
         self._say(poll)
-        # Bytes wait for the commit; the values are ten times as large.
+        # Bytes are kept until the commit, since the values are ten times as large.
         poll.answers.clear()
         if self._portions.due:
             await self._commit()
@@ -214,8 +214,8 @@ class _Run:
         written = self._writer.totals
         self._watched.line(
             f"poll {number(self.polled)}: {count(len(poll.answers), 'call')}, {count(poll.groups, 'group')}; in the "
-            f"lake {count(written.exchanges, 'exchange')} by {count(written.commits, 'commit')}"
-            + (f"; {number(self.unanswered)} without all answers" if self.unanswered else "")
+            f"lake {count(written.exchanges, 'exchange')} from {count(written.commits, 'commit')}"
+            + (f"; {number(self.unanswered)} incomplete" if self.unanswered else "")
         )
 
     async def _commit(self, *, last: bool = False) -> None:
@@ -255,7 +255,7 @@ def _called(answer: "Answer") -> "ClientCall":
 
 
 class _Watched:
-    """A line that moves on a terminal; elsewhere only what goes wrong."""
+    """A line that updates itself on a terminal; elsewhere only problems are printed."""
 
     def __init__(self) -> None:
         self._moves = takes_commands(sys.stderr)
@@ -278,7 +278,7 @@ class _Watched:
 def _account(totals: dict[str, Any], where: str) -> str:
     from shlex import quote
 
-    missed = f", {number(totals['unanswered'])} of them without all answers" if totals["unanswered"] else ""
+    missed = f", {number(totals['unanswered'])} of them incomplete" if totals["unanswered"] else ""
     return (
         f"{count(totals['polls'], 'poll')}{missed}; {count(totals['exchanges'], 'exchange')} in "
         f"{count(totals['commits'], 'commit')}\nnext: kafkascope marts {quote(where)}"

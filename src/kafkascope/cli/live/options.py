@@ -1,6 +1,6 @@
-"""The flags of every command that talks to a cluster, and the `Settings` that they, the variables and a file make.
+"""Defines the flags of every command that talks to a cluster, and makes `Settings` from flags, variables and a file.
 
-No flag takes a secret: what is typed shows in the process list and in the shell's history.
+No flag takes a secret: typed arguments show in the process list and in the shell's history.
 """
 
 import os
@@ -25,15 +25,18 @@ _SECONDS = click.FloatRange(min=0, min_open=True, max=86_400)
 
 
 def _number(_: click.Context, __: click.Parameter, value: float | None) -> float | None:
-    """The one float that no range refuses."""
+    """Refuses nan, the only float that passes any range."""
     if value is not None and value != value:
-        raise click.BadParameter("nan is no number of seconds.")
+        raise click.BadParameter("nan isn't a number of seconds.")
     return value
 
 
 _OPTIONS = (
     click.option(
-        "--config", metavar="FILE", type=_FILE, help="Settings of Java clients (client.properties) or librdkafka."
+        "--config",
+        metavar="FILE",
+        type=_FILE,
+        help="File with settings of Java clients (client.properties) or librdkafka.",
     ),
     click.option("--bootstrap-controller", is_flag=True, help="HOST is a controller, not a broker."),
     click.option(
@@ -41,53 +44,61 @@ _OPTIONS = (
         metavar="SECONDS",
         type=_SECONDS,
         callback=_number,
-        help="For one call or look, retries included; 10.",
+        help="Timeout of one call or look, including retries; default 10.",
     ),
     click.option(
-        "--connect-timeout", metavar="SECONDS", type=_SECONDS, callback=_number, help="For one connection; 5."
+        "--connect-timeout",
+        metavar="SECONDS",
+        type=_SECONDS,
+        callback=_number,
+        help="Timeout of one connection attempt; default 5.",
     ),
-    click.option("--client-id", metavar="NAME", help="What brokers log us as; kafkascope."),
+    click.option("--client-id", metavar="NAME", help="Client id, as brokers log it; default kafkascope."),
     click.option(
         "--resolve",
         metavar="HOST:PORT=ADDR",
         multiple=True,
-        help="Dial ADDR[:PORT] where HOST:PORT is meant; repeat it for port-forwards and tunnels.",
+        help="Connect to ADDR[:PORT] instead of HOST:PORT, for port-forwards and tunnels; may be repeated.",
     ),
-    click.option("--tls/--no-tls", default=None, help="TLS; any of the flags about certificates turns it on."),
-    click.option("--ca", metavar="FILE", type=_FILE, help="Authorities to trust: PEM, PKCS12 or JKS."),
-    click.option("--ca-password-file", metavar="FILE", type=_FILE, help="Holds the password of that store."),
+    click.option("--tls/--no-tls", default=None, help="Use TLS; any flag about certificates turns it on."),
+    click.option("--ca", metavar="FILE", type=_FILE, help="Certificate authorities to trust: PEM, PKCS12 or JKS."),
+    click.option("--ca-password-file", metavar="FILE", type=_FILE, help="File with the password of that store."),
     click.option(
-        "--certificate", metavar="FILE", type=_FILE, help="Our certificate: PEM, or PKCS12 or JKS with its key."
+        "--certificate", metavar="FILE", type=_FILE, help="Client certificate: PEM, or PKCS12 or JKS with its key."
     ),
-    click.option("--key", metavar="FILE", type=_FILE, help="Its key in PEM, where it is in a file of its own."),
-    click.option("--key-password-file", metavar="FILE", type=_FILE, help="Holds the password of key or store."),
-    click.option("--server-name", metavar="NAME", help="Expect this name in the certificate, and ask for it (SNI)."),
-    click.option("--any-host-name", is_flag=True, help="Do not compare host name and certificate."),
-    click.option("--insecure", is_flag=True, help="Take any certificate. Anyone in between can read along."),
+    click.option("--key", metavar="FILE", type=_FILE, help="Its key in PEM, if it's in a separate file."),
+    click.option("--key-password-file", metavar="FILE", type=_FILE, help="File with the password of the key or store."),
+    click.option("--server-name", metavar="NAME", help="Expect this name in the certificate, and send it (SNI)."),
+    click.option("--any-host-name", is_flag=True, help="Don't compare the host name with the certificate."),
+    click.option("--insecure", is_flag=True, help="Accept any certificate. Anyone in between can read the traffic."),
     click.option(
         "--sasl-mechanism", metavar="NAME", help=f"{', '.join(_MECHANISMS)} or {_LAST_MECHANISM}; turns SASL on."
     ),
-    click.option("--username", metavar="NAME", help="Who we are to SASL."),
-    click.option("--password-file", metavar="FILE", type=_FILE, help="Holds the password; without it, a prompt."),
-    click.option("--token-file", metavar="FILE", type=_FILE, help="Holds a token for OAUTHBEARER; read each time."),
-    click.option("--token-url", metavar="URL", help="Fetch the token here, by client credentials."),
-    click.option("--token-client-id", metavar="ID", help="Who we are to that endpoint."),
-    click.option("--token-client-secret-file", metavar="FILE", type=_FILE, help="Holds the secret that goes with it."),
-    click.option("--token-scope", metavar="TEXT", help="The scope to ask for."),
-    click.option("--token-ca", metavar="FILE", type=_FILE, help="Authorities to trust for the token endpoint."),
+    click.option("--username", metavar="NAME", help="User name for SASL."),
+    click.option(
+        "--password-file", metavar="FILE", type=_FILE, help="File with the password; without it, a prompt asks."
+    ),
+    click.option(
+        "--token-file", metavar="FILE", type=_FILE, help="File with a token for OAUTHBEARER; read for each login."
+    ),
+    click.option("--token-url", metavar="URL", help="Get the token from this endpoint, by client credentials."),
+    click.option("--token-client-id", metavar="ID", help="Client id for that endpoint."),
+    click.option("--token-client-secret-file", metavar="FILE", type=_FILE, help="File with the client secret."),
+    click.option("--token-scope", metavar="TEXT", help="Scope to request."),
+    click.option("--token-ca", metavar="FILE", type=_FILE, help="Certificate authorities to trust for that endpoint."),
 )
 
 
 def live_options(command: F) -> F:
-    """Adds all of them. The command takes them as keyword arguments (`**live`) and hands them to `settings_from`."""
+    """Adds all flags. The command takes them as keyword arguments (`**live`) and passes them to `settings_from`."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
 
 
 def settings_from(host: str, options: Mapping[str, Any]) -> "Settings":
-    """Flags over variables over the file over defaults. HOST `-` means the addresses of KAFKASCOPE_BOOTSTRAP or of
-    the file. Names in `options` that are none of ours are left alone."""
+    """Flags override variables, which override the file, which overrides defaults. HOST `-` means the addresses of
+    KAFKASCOPE_BOOTSTRAP or of the file. Other names in `options` are ignored."""
     from kafkascope.cli.terminal import note
     from kafkascope.client.config.environment import config_path, from_environment
     from kafkascope.client.config.merge import make_settings
@@ -104,7 +115,7 @@ def settings_from(host: str, options: Mapping[str, Any]) -> "Settings":
 
 
 def note_of_client(text: str) -> None:
-    """What a client has to say beside its answers, as that brokers were left out."""
+    """Prints notices of the client, for example that brokers were left out."""
     from kafkascope.cli.terminal import note
     from kafkascope.formatting import printable
 
@@ -118,7 +129,7 @@ def _flags(host: str, options: Mapping[str, Any]) -> "PartialSettings":
     names = "timeout connect_timeout client_id tls ca certificate key server_name sasl_mechanism username token_file"
     names += " token_url token_client_id token_scope token_ca"
     flags: dict[str, Any] = {name: options.get(name) for name in names.split()}
-    # a flag that is not there says nothing: a variable or the file may
+    # without the flag, a variable or the file may decide
     flags |= {
         name: options.get(name) or None for name in ("bootstrap_controller", "any_host_name", "insecure", "resolve")
     }
@@ -129,7 +140,7 @@ def _flags(host: str, options: Mapping[str, Any]) -> "PartialSettings":
 
 
 def _ask(what: str) -> "Secret | None":
-    """At a terminal alone; what is typed does not show."""
+    """Asks only at a terminal; the input isn't shown."""
     from kafkascope.client.settings import Secret
 
     if sys.stdin is None or not sys.stdin.isatty() or sys.stderr is None or not sys.stderr.isatty():
@@ -139,6 +150,6 @@ def _ask(what: str) -> "Secret | None":
     try:
         return Secret(getpass(f"{what}: ", sys.stderr))
     except EOFError:
-        # Ctrl-D: nothing was given, and the prompt's line is still open
+        # Ctrl-D: no input, and the prompt's line is still open
         print(file=sys.stderr)
         return None

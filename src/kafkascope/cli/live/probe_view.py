@@ -1,4 +1,4 @@
-"""Prints the results of a probe: one row per API, what was proven, and what was not and why."""
+"""Prints the results of a probe: one row per API, what was proven, and what wasn't and why."""
 
 from collections.abc import Iterator
 from itertools import groupby
@@ -74,7 +74,7 @@ def _print_versions(probe: Probe) -> None:
         seen = ", ".join(f"{item.error} in {item.place}" for item in proof.sightings)
         why = proof.why or proof.example_why
         rows.append((f"{proof.api} v{proof.version}", proof.state, str(proof.answers), seen or why))
-    table(rows, ("API", "state", "answers", "errors, or why not"))
+    table(rows, ("API", "state", "answers", "errors, or why not sent"))
 
 
 def _print_sum(probe: Probe) -> None:
@@ -83,8 +83,12 @@ def _print_sum(probe: Probe) -> None:
     pairs = count(len(probe.proofs), "(API, version) pair")
     print(paint(f"{proven} of {pairs} proven", "bold", "red" if failed else "green"), end="")
     print(f", {failed} failed, {probe.count('not sent')} not sent, {probe.count('unknown')} unknown.")
-    exact = "all exact and the same bytes again" if not failed else "not all exact, or not all there"
+    exact = "all exact and encoded to the same bytes" if not failed else "not all exact or not all received"
     examples = ", ".join(f"{probe.count_examples(state)} {state}" for state in ("accepted", "refused", "unserved"))
-    print(f"{count(answers, 'answer')}, {exact}; examples: {examples}.")
+    print(f"{count(answers, 'response')}, {exact}; examples: {examples}.")
     if not probe.wrote:
-        print(paint("Without --write nothing is made to ask about, and nothing that changes something is sent.", "dim"))
+        print(
+            paint(
+                "Without --write nothing is created to describe, and no request that changes something is sent.", "dim"
+            )
+        )

@@ -111,7 +111,7 @@ class _View:
         return (meaning(named, content, dict(siblings)) if named else None) or ""
 
 
-# Marks where a comma belongs on a line that ends in a comment.
+# Marks the place of the comma on a line that ends in a comment.
 _COMMENT = "\0"
 
 
@@ -120,7 +120,7 @@ def _beside(remark: str, style: str = "dim") -> str:
 
 
 def _comma(lines: Iterator[str], comma: str) -> Iterator[str]:
-    """A comma behind the value of the last line, before its comment."""
+    """Puts a comma after the value of the last line, before its comment."""
     last: str | None = None
     for line in lines:
         if last is not None:
@@ -136,6 +136,6 @@ def _text(content: Any) -> str:
         return json.dumps(uuid_text(content))
     if isinstance(content, bytes):
         return f'"… {len(content)} bytes"' if content else '""'
-    # Brokers hand on what clients chose: nothing of it may steer the terminal.
+    # Brokers pass on texts that clients choose: none may control the terminal.
     text = printable(json_text(content))
     return f'"{text}"' if text in ("NaN", "Infinity", "-Infinity") else text

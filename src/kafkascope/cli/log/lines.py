@@ -15,7 +15,7 @@ _BYTES_SHOWN = 60
 
 
 class Lines:
-    """On a terminal a line is one line; in a pipe it's complete."""
+    """Fits one line on a terminal; in a pipe it's complete."""
 
     def __init__(self) -> None:
         self._room = width() if sys.stdout.isatty() else None

@@ -1,1 +1,1 @@
-"""Exchanges of a recording as text."""
+"""Prints exchanges of a recording."""

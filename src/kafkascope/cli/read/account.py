@@ -1,4 +1,4 @@
-"""Reports on stderr what was read, lost and why: a progress line while a person waits, and an account at the end."""
+"""Reports on stderr what was read and lost, and why: a progress line during the work, and a summary at the end."""
 
 import sys
 import time
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from kafkascope.capture.exchanges.account import Account
     from kafkascope.capture.exchanges.file_tally import FileTally
 
-# Often enough to see it move, and not between lines that come quickly.
+# Often enough to show progress, but not between lines that come quickly.
 BAR_SECONDS = 0.2
 PLAIN_SECONDS = 30
-# What to do about a plain file that is not whole, and about any recording.
-_FOLLOW = "where it is still being written, --follow waits for the rest"
+# Fixes for a plain file that is incomplete, and for any recording.
+_FOLLOW = "if it's still being written, --follow waits for the rest"
 _FIXES = {
-    "compression": "copy it again for what is behind",
+    "compression": "copy it again to get the rest",
     "cut headers": "record whole packets: tcpdump -s 0",
     "link type": "record on Ethernet, loopback or with tcpdump -i any",
     "snap length": "record whole packets: tcpdump -s 0",
@@ -29,9 +29,9 @@ _FIXES = {
 
 
 class Progress:
-    """A bar that moves while a person waits, in the place where the next line comes; a plain line now and then where
-    stderr goes to a file, or to a terminal that takes no commands. `total` are the bytes to come, None where nobody
-    knows: then there are no plain lines."""
+    """A bar that updates itself on the current line of a terminal; a plain line now and then if stderr is a file, or a
+    terminal that takes no commands. `total` is the number of bytes to read, None if unknown: then there are no plain
+    lines."""
 
     def __init__(self, account: "Account", total: int | None, *, quiet: bool) -> None:
         self._account = account
@@ -43,7 +43,7 @@ class Progress:
         self._drawn = False
 
     def step(self, done: int) -> None:
-        """`done` bytes of the files are read."""
+        """`done` bytes of the files have been read."""
         now = time.monotonic()
         if self._plain and now - self._shown >= PLAIN_SECONDS:
             self._shown = now
@@ -54,7 +54,7 @@ class Progress:
             note(f"\r\033[K{self._text(done, now)[: notes_width() - 1]}", end="")
 
     def clear(self) -> None:
-        """Before anything else is printed."""
+        """Clears the line before anything else is printed."""
         self._printed = time.monotonic()
         if self._drawn:
             self._drawn = False
@@ -75,7 +75,8 @@ def print_account(
     plain_files: Collection[str] = (),
     by_file: "Mapping[str, FileTally] | None" = None,
 ) -> None:
-    """`shown` is how many a filter let through, None where there was none; `plain_files` are those to be followed."""
+    """`shown` is the number of exchanges that match the filters, None without filters; `plain_files` can be
+    followed."""
     for line in [*account_lines(account, shown, plain_files), *misplaced(by_file or {})]:
         for part in folded(line, sys.stderr, notes_width()):
             note(printable(part))
@@ -91,25 +92,25 @@ def account_lines(account: "Account", shown: int | None, plain_files: Collection
     ]
     lines += odd_statuses(account.statuses)
     if account.lost_places:
-        answers = f", {count(account.lost_answers, 'answer')} with them" if account.lost_answers else ""
+        answers = f", {count(account.lost_answers, 'response')} with them" if account.lost_answers else ""
         lines.append(
             f"  lost: {size(account.lost_bytes)} in {count(account.lost_places, 'place')} of Kafka streams{answers}"
         )
     lines += _problems(account, plain_files)
     if account.log_lines_unread:
-        lines.append(f"  {count(account.log_lines_unread, 'log line')} that should be a request and cannot be read")
+        lines.append(f"  {count(account.log_lines_unread, 'log line')} that should be a request but cannot be read")
     if account.log_lines_without_time:
         lines.append(f"  {count(account.log_lines_without_time, 'log line')} without a time")
     return lines + other_protocols(account.protocols())
 
 
 def misplaced(by_file: "Mapping[str, FileTally]") -> list[str]:
-    """The first capture in the wrong order, as a pipe after newer files. Two of the same time are not."""
+    """The first capture in the wrong order, such as a pipe after newer files. Two of the same time are in order."""
     captures = [(name, tally) for name, tally in by_file.items() if tally.packets and tally.first_ns is not None]
     for (before, capture), (name, other) in pairwise(captures):
         middle = ((capture.first_ns or 0) + (capture.last_ns or 0)) // 2
         if (other.first_ns or 0) < (capture.first_ns or 0) and (other.last_ns or 0) < middle:
-            return [f"  {name} is older than {before} in front of it: of one recording, give the oldest file first"]
+            return [f"  {name} is older than {before} before it: give the files of a recording oldest first"]
     return []
 
 
@@ -133,12 +134,12 @@ def _problems(account: "Account", plain_files: Collection[str] = ()) -> list[str
 
 
 def nothing_found(account: "Account", names: str, plain_files: Collection[str] = ()) -> str:
-    """One line for a recording without Kafka."""
+    """The error for a recording without Kafka, in one line."""
     protocols = {name: counts for name, counts in account.protocols().items() if counts[1]}
     if account.log_lines and not account.packets:
         what = f"{count(account.log_lines, 'log line')}, {number(account.log_lines_unread)} that should be a request"
         what = ", ".join([what, *(line.strip() for line in _problems(account, plain_files)[:1])])
-        return f"{names}: no request in it that can be read ({what})"
+        return f"{names}: no readable request in it ({what})"
     if not protocols:
         what = count(account.packets, "packet") if account.packets else "no packet"
         why = [*_problems(account, plain_files), *(["none of a TCP stream with bytes"] if account.packets else [])]

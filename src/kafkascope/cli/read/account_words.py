@@ -1,4 +1,4 @@
-"""Lines that the accounts of `read` and `ingest` share: exchanges that lack a half, and traffic that isn't Kafka."""
+"""Formats lines that the summaries of `read` and `ingest` share: incomplete exchanges, and traffic that isn't Kafka."""
 
 from collections.abc import Mapping
 
@@ -6,11 +6,11 @@ from kafkascope.formatting import count, number, size
 
 PROTOCOL_WORDS = {"tls": "TLS", "http": "HTTP", "other": "other protocols", "unknown": "not recognised"}
 _STATUSES = {
-    "unanswered": "without an answer",
+    "unanswered": "without a response",
     "answer_only": "without a request",
     "undecoded": "that cannot be read",
 }
-# From this share of the bytes on the account says what to do about TLS.
+# From this share of TLS bytes on, the summary shows what to do about it.
 _MUCH_TLS = 0.1
 
 
@@ -22,13 +22,13 @@ def without_tls(command: str = "read") -> str:
 
 
 def odd_statuses(statuses: Mapping[str, int]) -> list[str]:
-    """At most one line."""
+    """At most one line about incomplete exchanges."""
     odd = [f"{number(statuses[status])} {words}" for status, words in _STATUSES.items() if statuses.get(status)]
     return [f"  {', '.join(odd)}"] if odd else []
 
 
 def other_protocols(protocols: Mapping[str, tuple[int, int]], command: str = "read") -> list[str]:
-    """`protocols` are connections and bytes by name; what the recording has beside Kafka, and what to do about TLS."""
+    """`protocols` are connections and bytes by name. Lists traffic other than Kafka, and what to do about TLS."""
     others = {name: counts for name, counts in protocols.items() if name != "kafka" and counts[1]}
     if not others:
         return []
@@ -36,7 +36,7 @@ def other_protocols(protocols: Mapping[str, tuple[int, int]], command: str = "re
         f"{count(connections, 'connection')} {PROTOCOL_WORDS.get(name, name)} ({size(length)})"
         for name, (connections, length) in others.items()
     ]
-    lines = [f"  left alone: {', '.join(parts)}"]
+    lines = [f"  not Kafka: {', '.join(parts)}"]
     if "tls" in others and others["tls"][1] >= _MUCH_TLS * sum(length for _, length in protocols.values()):
         lines.append(f"  {without_tls(command)}")
     return lines

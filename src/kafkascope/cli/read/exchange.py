@@ -1,5 +1,5 @@
-"""Prints one exchange whole: its columns, then request and response as a tree beside their bytes, or as JSON. Secrets
-are always hidden, record data unless asked for."""
+"""Prints one exchange in full: its columns, then request and response as a tree beside their bytes, or as JSON. Secrets
+are always hidden, record data unless requested."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def print_exchange(exchange: "Exchange", *, records: bool, full: bool) -> None:
     version = "" if exchange.api_version is None else f" v{exchange.api_version}"
-    api = exchange.api or ("answer alone" if exchange.api_key is None else f"API key {exchange.api_key}")
+    api = exchange.api or ("response only" if exchange.api_key is None else f"API key {exchange.api_key}")
     print(paint(f"{api}{version}", "bold") + paint(f"  {exchange.exchange_id}", "dim"))
     table(_facts(exchange), indent="  ")
     readable = True
@@ -44,7 +44,7 @@ def print_exchange(exchange: "Exchange", *, records: bool, full: bool) -> None:
         shown = records and frame.body is not None and may_show_records(frame.body, exchange.topics)
         _print_frame(side.capitalize(), frame, len(frame_bytes).to_bytes(4, "big") + frame_bytes, shown, full)
     for frame, content in _inner(exchange):
-        # What brokers forward holds no records.
+        # Forwarded messages have no records.
         _print_frame(f"{frame.kind.capitalize()} inside", frame, content, records=False, full=full)
     if readable and (problem := exchange.problem):
         heading("Inside")

@@ -1,4 +1,4 @@
-"""Prints one aligned line per exchange: time, client, broker, API, latency, sizes, what it is about."""
+"""Prints one aligned line per exchange: time, client, broker, API, latency, sizes, and a summary."""
 
 import sys
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from kafkascope.capture.exchanges.exchange import Exchange
 
 _STATUS = {
-    "unanswered": "no answer",
+    "unanswered": "no response",
     "no_answer_expected": "",
-    "answer_only": "answer alone",
+    "answer_only": "response only",
     "undecoded": "cannot be read",
 }
 LATENCY_LETTERS = 7
 SIZE_LETTERS = 8
-# Most of IPv4 with a port.
+# Longest IPv4 address with a port.
 ADDRESS_LETTERS = 15
 
 Cell = tuple[str, tuple[str, ...]]
@@ -29,7 +29,7 @@ Cell = tuple[str, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What has room. `id_digits` are enough to ask for: `--exchange` takes the start of one."""
+    """The columns that fit. `id_digits` are enough for `--exchange`, which takes the start of an id."""
 
     least: int
     id_digits: int
@@ -40,7 +40,7 @@ class Layout:
     address: bool  # of the client, beside its id
 
 
-# In a pipe a line is as long as it must be.
+# In a pipe lines have any length.
 PIPE = Layout(0, 10, 6, 20, 100, ends=True, address=False)
 LAYOUTS = (
     Layout(180, 10, 6, 20, 28, ends=True, address=True),
@@ -51,7 +51,7 @@ LAYOUTS = (
 
 
 class Lines:
-    """Columns are as wide as what came so far, so that lines stay aligned and the first comes at once."""
+    """Columns are as wide as the cells so far, so that lines are aligned and the first one appears at once."""
 
     def __init__(self) -> None:
         self._day = ""
@@ -88,7 +88,7 @@ class Lines:
         print(self._fit([(text, style) for text, style in row if text]))
 
     def _head(self, at: "datetime | None", sized: bool) -> None:
-        """The day, over the columns; a line without a time is of the day before it."""
+        """Prints the day above its lines; a line without a time belongs to the day before it."""
         day = at.strftime("%Y-%m-%d UTC") if at else self._day or "no time"
         if day == self._day:
             return
@@ -118,7 +118,7 @@ class Lines:
         return (name if len(name) <= room else f"{name[: room - 1]}…") + version
 
     def _fit(self, row: list[Cell]) -> str:
-        """On a terminal a line is one line, whatever the wire has put into its cells."""
+        """On a terminal it's one line, whatever characters the wire put into its cells."""
         room = self._cut
         parts = []
         for cell, style in row:
@@ -152,7 +152,7 @@ def _api_style(exchange: "Exchange") -> tuple[str, ...]:
 
 
 def _latency_style(exchange: "Exchange") -> tuple[str, ...]:
-    """A long poll waits by design: only what is slow for no such reason stands out."""
+    """Highlights slow exchanges, but not long polls, which wait by design."""
     if exchange.long_poll or exchange.latency_us is None:
         return ("dim",)
     return ("yellow", "bold") if exchange.latency_us >= 100_000 else ()

@@ -35,7 +35,7 @@ _BAD_INPUT = InputError.exit_code
 
 
 class Command:
-    """Every way ends with 3 where a file could not be read, though the others were."""
+    """Returns 3 if a file could not be read, even if others were."""
 
     def __init__(
         self, files: tuple[str, ...], selection: ExchangeFilter, ports: tuple[int, ...], *, follow: bool
@@ -71,7 +71,7 @@ class Command:
         return self._end()
 
     def json_lines(self) -> int:
-        """A line an exchange, with the columns of `exchanges`."""
+        """Prints one line per exchange, with the columns of `exchanges`."""
         write = sys.stdout.write
         with self._report_on_interrupt():
             for batch, columns, chosen, _ in self._chosen(names=False, quiet=_is_pipe()):
@@ -106,9 +106,9 @@ class Command:
     def one_exchange(self, wanted_id: str, *, records: bool, full: bool, as_json: bool) -> int:
         start = wanted_id.lower()
         if not start or not set(start) <= HEX_DIGITS or len(start) > FULL_ID:
-            raise UsageError(f"an exchange id has up to {FULL_ID} hex digits, as the first column shows them")
+            raise UsageError(f"an exchange id has up to {FULL_ID} hex digits, as in the first column of read")
         matches: list[tuple[Exchange, dict[str, Any]]] = []
-        # By id: a log may hold a line twice, and no digit would distinguish those.
+        # By id, since a log may have a line twice, and no digit would distinguish those.
         fitting: set[str] = set()
         with self._report_on_interrupt():
             for batch, columns, _, names in self._chosen(names=True, quiet=False):
@@ -122,13 +122,9 @@ class Command:
                     break
         self._clear()
         if not matches:
-            return self._not_found(
-                f"no exchange has an id that starts with {wanted_id}; the first column of read shows them"
-            )
+            return self._not_found(f"no exchange id starts with {wanted_id}; the first column of read shows the ids")
         if len(fitting) > 1:
-            raise UsageError(
-                f"{len(fitting)} exchanges have an id that starts with {wanted_id}; give more digits (--json has all)"
-            )
+            raise UsageError(f"{len(fitting)} exchange ids start with {wanted_id}; give more digits (--json has all)")
         from kafkascope.cli.read.exchange import print_exchange, print_exchange_json
 
         exchange, row = matches[0]
@@ -139,7 +135,7 @@ class Command:
         return _BAD_INPUT if self._failed else 0
 
     def _chosen(self, *, names: bool, quiet: bool) -> "Iterator[tuple[ExchangeBatch, Any, list[int], list[Names]]]":
-        """(batch, its columns, the rows that are wanted, names of all rows)"""
+        """(batch, its columns, matching rows, names of all rows)"""
         names = names or self._selection.needs_names
         self._reading.names = names
         self._progress = Progress(self._reading.account, None if self._follow else _total(self._files), quiet=quiet)
@@ -170,7 +166,7 @@ class Command:
         note(printable(f"kafkascope: {text}"))
 
     def _bad(self, error: InputError) -> None:
-        """One file that is all there is, is the answer; beside others it is a remark."""
+        """The error of the only file is the result; among others it's a remark."""
         account = self._reading.account
         if len(self._files) == 1 and not account.packets and not account.log_lines:
             raise error
@@ -182,7 +178,7 @@ class Command:
         try:
             yield
         except KeyboardInterrupt:
-            # A second one would only interrupt this report.
+            # A second Ctrl-C would only interrupt this summary.
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             self._clear()
             first()
@@ -201,7 +197,7 @@ class Command:
         return _BAD_INPUT if self._failed else 0 if self._shown else 1
 
     def _not_found(self, problem: str) -> int:
-        """It may be in the file that could not be read."""
+        """The exchange may be in a file that could not be read."""
         if not self._failed:
             raise NotFoundError(problem)
         self._note(problem)
@@ -212,12 +208,12 @@ class Command:
         print_account(self._reading.account, shown, self._growing(), self._reading.by_file())
 
     def _growing(self) -> Collection[str]:
-        """Files for which --follow is worth to be named."""
+        """Files for which the summary mentions --follow."""
         return () if self._follow else self._reading.plain_files
 
 
 def _is_pipe() -> bool:
-    """What reads the pipe may be showing it on this terminal."""
+    """The reader of the pipe may be printing to this terminal."""
     try:
         return stat.S_ISFIFO(os.fstat(sys.stdout.fileno()).st_mode)
     except (OSError, ValueError):
@@ -225,7 +221,7 @@ def _is_pipe() -> bool:
 
 
 def rows_of(columns: Any, chosen: list[int]) -> Iterator[dict[str, Any]]:
-    """As JSON has them: times in ISO 8601."""
+    """Values for JSON: times in ISO 8601."""
     names = columns.schema.names
     for _, taken in portions(columns, chosen):
         for values in zip(*map(values_of, taken.columns), strict=True):
@@ -237,7 +233,7 @@ def _plain(value: Any) -> Any:
 
 
 def _total(files: tuple[str, ...]) -> int | None:
-    """Bytes to come, where all are regular files."""
+    """The number of bytes to read, if all are regular files."""
     try:
         stats = [os.stat(name) for name in files if name != "-"]
     except (OSError, ValueError):

@@ -11,17 +11,17 @@ from kafkascope.cli.tables import table
 from kafkascope.cli.terminal import cells, heading, padded, paint, remark, width
 from kafkascope.formatting import latency, number, size
 
-# Connections and clients beyond these are not for reading; --json has all.
+# Most connections and clients to print; --json has all.
 MOST_ROWS = 20
-# Names are cut in the middle where they do not fit, but not to less than this.
+# Names that don't fit are cut in the middle, but not to less than this.
 LEAST_NAME = 22
-# Two ends of IPv4.
+# Two IPv4 addresses with ports.
 LEAST_ENDS = 45
 
 
-# Heads, and what goes first where there is no room; what is needed in no row is not there at all.
+# Heads of columns, and the order in which columns are dropped for lack of room. Empty columns are always dropped.
 _COLUMNS = {
-    "calls": 11, "sent": 4, "received": 5, "errors": 10, "no answer": 9, "p50": 8, "p90": 1, "p99": 7, "slowest": 3,
+    "calls": 11, "sent": 4, "received": 5, "errors": 10, "no response": 9, "p50": 8, "p90": 1, "p99": 7, "slowest": 3,
 }  # fmt: skip
 
 
@@ -43,7 +43,7 @@ def print_stats(stats: Stats) -> None:
     rows = sorted(zip(stats.apis, stats.apis.summaries(), strict=True), key=lambda row: (row[0][1], -row[1].calls))
     _table([(f"{api}{' (waits)' if waits else ''}", tally) for (api, waits), tally in rows], "API")
     if any(waits for _, waits in stats.apis):
-        remark("(waits): answers of long polls may wait by design, so their times are waits.", "  ")
+        remark("(waits): a broker delays responses to long polls by design, so their times are waits.", "  ")
     heading("Clients")
     _table(_busiest(stats.clients, lambda name: name or "(none)"), "client id")
     heading("Connections")
@@ -64,7 +64,7 @@ def _busiest(tallies: Tallies, named: Callable[[Any], str]) -> list[tuple[str, T
 
 def _table(rows: list[tuple[str, Tally]], title: str, least: int = LEAST_NAME) -> None:
     columns = zip(_COLUMNS, *(_row(tally) for _, tally in rows), strict=True)
-    # Head and cells, and how wide they are.
+    # Heads and cells, and their widths.
     shown = [(column, max(map(len, column))) for column in columns if any(column[1:])]
     names = [title, *(name for name, _ in rows)]
     longest, window = max(map(cells, names)), width()

@@ -1,5 +1,5 @@
-"""Summarises the bodies of an exchange in a few words: groups, members, topics, counts; never contents of records and
-never secrets."""
+"""Summarizes the bodies of an exchange in a few words: groups, members, topics, counts. Never shows contents of records
+or secrets."""
 
 from collections import Counter
 from collections.abc import Callable, Collection
@@ -24,7 +24,7 @@ ACKNOWLEDGE_TYPES = ("gap", "accepted", "released", "rejected", "renewed")
 
 
 def summary(exchange: "Exchange") -> str:
-    """Empty where there is nothing to say."""
+    """Empty if there is nothing to summarize."""
     if exchange.api == "SaslToken":
         return "SASL token, hidden"
     inner = exchange.inner()

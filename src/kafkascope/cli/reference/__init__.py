@@ -1,1 +1,1 @@
-"""The catalog as text."""
+"""Prints the catalog."""

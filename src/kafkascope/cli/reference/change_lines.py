@@ -14,7 +14,7 @@ def print_changes(changes: list[Change], indent: str = "  ") -> None:
         print(f"{indent}no difference")
     for change in changes:
         sign, colour = SIGNS.get(change.what, "~"), _COLOURS.get(change.what, "yellow")
-        # Measured without its colour, which takes no room on the screen.
+        # Measured without its colour codes, which take no room on the screen.
         first, *rest = textwrap.wrap(change_text(change), width() - len(indent) - 2, break_long_words=False)
         print(f"{indent}{paint(sign, colour)} {first}")
         for line in rest:

@@ -9,13 +9,13 @@ ORIGINS = {"definition": "Kafka's definition file", "code": "Kafka's compiled br
 
 def print_errors(errors: list[MessageError]) -> None:
     if not errors:
-        prose("None are known: neither a definition file nor the broker's code tells.", "  ")
+        prose("None known: neither a definition file nor the broker's code names one.", "  ")
         return
     groups: dict[tuple[str, ...], list[MessageError]] = {}
     for item in sorted(errors, key=lambda item: (not item.fields, -len(item.fields))):
         groups.setdefault(item.fields, []).append(item)
     for fields, items in groups.items():
-        prose(f"in {', '.join(fields)}:" if fields else "in a field that is not known:", "    ", "  ")
+        prose(f"in {', '.join(fields)}:" if fields else "in an unknown field:", "    ", "  ")
         table(
             [(str(i.error.code), i.error.name, "retriable" if i.error.retriable else "", i.origin) for i in items],
             indent="    ",

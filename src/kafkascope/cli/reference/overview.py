@@ -37,16 +37,16 @@ def show_overview(target: Target, as_json: bool) -> None:
     for item in known:
         _aliases(item)
         for block in item.blocks:
-            only = f" as Kafka {block.releases} lays out v{block.versions.text}" if block.releases else ""
+            only = f" v{block.versions.text} in Kafka {block.releases}" if block.releases else ""
             heading(f"{item.name}{only}")
             table(list(_fields(block.fields, 0)), ("field", "type", "versions", ""))
     print()
     newest = first.all_versions()[-1]
-    remark(f"kafkascope show {first.name}:{newest} explains one version byte by byte.")
+    remark(f"kafkascope show {first.name}:{newest} shows one version byte by byte.")
 
 
 def show_facts(known: Message, version: int | None = None) -> None:
-    """Who sends it, with which tool, and which permission it needs."""
+    """Who sends it, with which tools, and the permission it needs."""
     assert known.api is not None
     facts = api_facts(known.api)
     rows: list[tuple[str, ...]] = []

@@ -1,4 +1,4 @@
-"""Prints the page of one message at one version: description, errors, wire layout, every field, schema and example."""
+"""Prints the page of one version of a message: description, errors, wire layout, every field, schema and example."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ from kafkascope.schema.values import NamedValues, named_values
 
 
 def show_pages(names: tuple[str, ...], version: int, release: str | None, *, schema_only: bool, as_json: bool) -> None:
-    """One message, or request and response of an API: as JSON that is one page or a list of them."""
+    """Prints one message, or the request and response of an API. As JSON it's one page, or a list of two."""
     layouts = [layout(name, version, release) for name in names]
     if as_json:
         pages = [page_json(item) for item in layouts]
@@ -48,7 +48,7 @@ def show_page(message_layout: Layout) -> None:
         prose(part)
     if message_layout.message.api:
         show_facts(message_layout.message, message_layout.version)
-        heading("Errors" if message_layout.message.kind == "response" else "Errors in the answer")
+        heading("Errors" if message_layout.message.kind == "response" else "Errors in the response")
         print_errors(errors_of(message_layout.message, message_layout.version))
     _wire(message_layout)
     _fields(message_layout)
@@ -76,11 +76,11 @@ def _title(message_layout: Layout) -> None:
         others = [
             str(block.releases) for block in known.blocks if block.releases and message_layout.version in block.versions
         ]
-        prose(f"Kafka {' and '.join(others)} lays this version out otherwise: --release shows it.")
+        prose(f"Kafka {' and '.join(others)} has another layout of this version: --release shows it.")
 
 
 def parts_of(message_layout: Layout) -> list[tuple[str, Layout, int, bool]]:
-    """(title, layout, offset in the frame, floating) of frame header and body; a record has no header."""
+    """(title, layout, offset in the frame, floating) of the frame header and the body; a record has no header."""
     if not message_layout.message.api:
         return [("Body", message_layout, 0, False)]
     number = header_version(message_layout.message.name, message_layout.version)
@@ -95,12 +95,12 @@ def _wire(message_layout: Layout) -> None:
     parts = parts_of(message_layout)
     rows: list[tuple[str, ...]] = []
     if message_layout.message.api:
-        rows += [("", "", "Frame", ""), ("0", "4", "  message_size", "int32, counts the bytes behind it")]
+        rows += [("", "", "Frame", ""), ("0", "4", "  message_size", "int32, counts the bytes after it")]
     for title, part, offset, floating in parts:
         rows.append(("", "", title, ""))
         rows += [_wire_row(row) for row in diagram(part, offset, floating)]
     table(rows, ("at", "bytes", "field", "encoding"))
-    remark("at: offset in the frame; ≥ behind something whose length varies.", "  ")
+    remark("at: offset in the frame; ≥ after a field of variable length.", "  ")
 
 
 def _wire_row(row: DiagramRow) -> tuple[str, ...]:
@@ -135,8 +135,8 @@ def _fields(message_layout: Layout) -> None:
 
 
 def values_text(values: NamedValues) -> str:
-    """`0 Gap, 1 Accept…` on one line, with the condition it holds under."""
-    when = f"where {values.condition[0]} is {values.condition[1]}: " if values.condition else ""
+    """`0 Gap, 1 Accept…` on one line, with the condition under which it applies."""
+    when = f"if {values.condition[0]} is {values.condition[1]}: " if values.condition else ""
     lead = {"bits": "bits: ", "special": "special: "}.get(values.kind, "")
     words = [f"{v.value} {v.name}" if values.kind != "strings" else v.name for v in values.values]
     words += [f"= {v.value} {v.name}" for v in values.whole]
@@ -144,7 +144,7 @@ def values_text(values: NamedValues) -> str:
 
 
 def catalog_path(message_layout: Layout, path: tuple[str, ...]) -> tuple[str, ...]:
-    """Names as the catalog has them, where `path` has the release's."""
+    """The catalog's names for a `path` with a release's names."""
     fields, names = message_layout.fields, []
     for part in path:
         field = next(f for f in fields if f.kafka_name == part)
@@ -158,13 +158,13 @@ def _example(message_layout: Layout) -> None:
     value = example(name, version, release)
     heading("Example")
     print_json(to_json(name, version, value, release))
-    heading("Its bytes")
+    heading("Bytes of the example")
     data, annotations = annotated_frame(message_layout, value)
     print_hex(data, annotations)
     if width() > 60:
         print()
         named = "" if message_layout.message.kind == "request" else f"--as {name}:{version} "
-        remark(f"kafkascope decode {named}HEX reads them back.")
+        remark(f"kafkascope decode {named}HEX decodes them.")
 
 
 def page_json(message_layout: Layout) -> dict[str, Any]:

@@ -33,7 +33,7 @@ def diff_releases(old: str, new: str, as_json: bool) -> int:
             heading(KIND_TITLES[kind])
             table([_row(change) for change in rows], ("", "message", difference.old, difference.new, ""))
     if errors:
-        heading("New errors" if difference.forward else "Errors that are not there yet")
+        heading("New errors" if difference.forward else "Errors that don't exist yet")
         table([(str(e.code), e.name, f"since {e.release}") for e in errors])
     if not differ:
         print("no difference")

@@ -1,1 +1,1 @@
-"""What the commands that run on Spark share."""
+"""Code that the commands that run on Spark share."""

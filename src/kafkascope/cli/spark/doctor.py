@@ -1,10 +1,10 @@
-"""Checks for `doctor` what the pipeline needs: Java, writable folders, and a session that runs, if asked for."""
+"""Checks what the pipeline needs, for `doctor`: Java, writable folders, and on request a session that runs."""
 
 import os
 import re
 
 Check = dict[str, object]
-# Where Spark keeps what does not fit into memory, and what a session writes beside that.
+# Folders for data that doesn't fit into memory, and for other files of a session.
 ROOM_BYTES = 1 << 30
 
 
@@ -21,20 +21,20 @@ def java() -> Check:
 
 
 def places() -> list[Check]:
-    """Folders that an ingest on this machine writes to, beside the lake."""
+    """Folders that an ingest on this machine writes to, besides the lake."""
     import tempfile
 
     temporary = tempfile.gettempdir()
     spark = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0]
-    checks = [_place("temporary files", temporary, "set TMPDIR to a folder with room that can be written to")]
+    checks = [_place("temporary files", temporary, "set TMPDIR to a writable folder with free space")]
     if spark and spark != temporary:
-        fix = "set SPARK_LOCAL_DIRS to a folder with room that can be written to"
+        fix = "set SPARK_LOCAL_DIRS to a writable folder with free space"
         checks.append(_place("Spark's files", spark, fix))
     return checks
 
 
 def session() -> Check:
-    """A session, and one Python worker that answers: what every ingest needs."""
+    """A session and a Python worker that responds, which every ingest needs."""
     import time
 
     from kafkascope.cli.spark.session import ProgressLine, spark_session
@@ -44,14 +44,14 @@ def session() -> Check:
     try:
         with spark_session(1, progress) as spark:
             began = time.monotonic()
-            with progress.step("asking a worker"):
+            with progress.step("starting a worker"):
                 answer = spark.range(3).mapInArrow(lambda batches: batches, "id long").count()
             assert answer == 3
             worked = time.monotonic() - began
     except KafkascopeError as error:
-        return {"what": "Spark", "ok": False, "found": str(error), "fix": "see what its log says"}
+        return {"what": "Spark", "ok": False, "found": str(error), "fix": "see its log"}
     started = progress.seconds["starting Spark"]
-    timing = f"starts in {started:.1f} s, a Python worker answers in {worked:.1f} s"
+    timing = f"starts in {started:.1f} s, a Python worker responds in {worked:.1f} s"
     return {"what": "Spark", "ok": True, "found": timing, "fix": ""}
 
 

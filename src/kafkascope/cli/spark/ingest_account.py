@@ -1,4 +1,4 @@
-"""Reports what an ingest did, as lines or as one JSON object: what was read, what was lost and why, where it is now,
+"""Reports what an ingest did, as lines or as one JSON object: what was read, what was lost and why, where it's stored,
 what to do next."""
 
 import shlex
@@ -14,9 +14,10 @@ from kafkascope.formatting import count, join_names, number, size
 from kafkascope.times import iso, moment_of
 
 if TYPE_CHECKING:
+    from kafkascope.lake.upkeep.tidy import Tidied
     from kafkascope.pipeline.ingestion.ingest import Ingested
 
-# Files of each kind that are named; a folder may hold thousands.
+# Most files of each kind to name; a folder may have thousands.
 _MOST_NAMED = 10
 
 
@@ -24,13 +25,13 @@ def account_lines(
     done: "Ingested", where: str, marts: Mapping[str, int] | None, severities: Mapping[str, int] | None,
     seconds: Mapping[str, float], *, following: bool = False,
 ) -> list[str]:  # fmt: skip
-    """The next command is named unless the ingest goes on by itself."""
+    """The next command is printed unless the ingest goes on by itself."""
     lines = read_lines(done) if done.new else []
     if done.known:
-        lines.append(f"{count(len(done.known), 'file')} in the lake already: nothing added of {_them(done.known)}")
+        lines.append(f"{count(len(done.known), 'file')} already in the lake: nothing added from {_them(done.known)}")
     lines += [
-        f"{uri} begins before what was ingested earlier and is read on its own: of one recording, ingest the oldest"
-        " file first, or all together"
+        f"{uri} begins before files that were ingested earlier, so it's read on its own: ingest the files of a"
+        " recording oldest first, or all together"
         for uri in done.apart[:_MOST_NAMED]
     ]
     if done.bad:
@@ -39,6 +40,8 @@ def account_lines(
             lines.append(f"not read: {number(len(done.bad) - _MOST_NAMED)} more; --json names them all")
     if done.new:
         lines.append(f"{where} has {count(sum(done.rows.values()), 'row')} more in {count(len(done.rows), 'table')}")
+    if done.tidied is not None and done.tidied.deleted_files:
+        lines.append(f"{_deleted(done.tidied)} deleted, which no table needs any more")
     if severities is not None:
         lines.append(f"marts: {findings_text(severities)}")
     if seconds and (done.new or marts is not None):
@@ -48,6 +51,10 @@ def account_lines(
     elif done.new and not following:
         lines.append(f"next: kafkascope marts {shlex.quote(where)}")
     return lines
+
+
+def _deleted(tidied: "Tidied") -> str:
+    return f"{count(tidied.deleted_files, 'file')} of {size(tidied.deleted_bytes)}"
 
 
 def findings_text(severities: Mapping[str, int]) -> str:
@@ -83,9 +90,11 @@ def read_lines(done: "Ingested") -> list[str]:
         lines.append(f"  lost: {size(lost)} in {count(places, 'place')} of Kafka streams{rest}")
     if done.problems:
         trouble = [f"{kind} ({number(problems)})" for kind, problems in sorted(done.problems.items())]
-        lines.append(f"  trouble in the files: {', '.join(trouble)}")
+        lines.append(f"  problems in the files: {', '.join(trouble)}")
     if done.quarantined:
-        lines.append(f"  {count(done.quarantined, 'row')} in the table quarantine: what could not be read, and why")
+        lines.append(
+            f"  {count(done.quarantined, 'row')} in the table quarantine: frames that could not be read, and why"
+        )
     return lines + other_protocols(done.protocols, "ingest")
 
 
@@ -113,7 +122,7 @@ def account_json(
     done: "Ingested", lake: str, marts: Mapping[str, int] | None, severities: Mapping[str, int] | None,
     seconds: Mapping[str, float],
 ) -> dict[str, Any]:  # fmt: skip
-    """`ingest_id`, `marts` and `findings` are null where there was nothing to do."""
+    """`ingest_id`, `marts` and `findings` are null if there was nothing to do."""
     accounts = done.accounts.values()
     first, last = _ends(done)
     counts = {
@@ -153,6 +162,8 @@ def account_json(
             for name, (connections, length) in done.protocols.items()
         },
         "rows": done.rows,
+        "deleted_files": done.tidied.deleted_files if done.tidied else 0,
+        "deleted_bytes": done.tidied.deleted_bytes if done.tidied else 0,
         "marts": marts,
         "findings": severities,
         "seconds": {step: round(duration, 3) for step, duration in seconds.items()},

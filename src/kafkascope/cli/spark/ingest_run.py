@@ -1,7 +1,8 @@
-"""Runs `ingest`: finds the recordings before Spark starts, reads them, updates the marts, prints an account."""
+"""Runs `ingest`: finds the recordings before Spark starts, reads them, updates the marts, prints a summary."""
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from kafkascope.cli.spark.ingest_account import account_json, account_lines, findings_text, print_lines
@@ -15,11 +16,11 @@ if TYPE_CHECKING:
     from kafkascope.pipeline.ingestion.ingest import Ingested, Options
 
 _BAD_INPUT = 3
-READING, BUILDING = "reading", "building the marts"
+COMPILING, READING, BUILDING = "compiling kernels, once", "reading", "building the marts"
 
 
 class Command:
-    """`thresholds` are those of findings, None where no marts are wanted; `every` is how often they are built at most
+    """`thresholds` are those of findings, None for no marts; `every` is the shortest time between builds of the marts
     while a folder is followed, in seconds."""
 
     def __init__(
@@ -40,17 +41,18 @@ class Command:
             raise InputError(str(inputs[0].error))
         lake = lake_to_write(self._where)
         landed = False
+        self._compile()
         try:
             with spark_session(self._options.tasks, self._progress) as spark:
                 done = self._read(spark, lake)
                 landed = True
-                # Of two files with the same bytes one is read, and then the lake has the other.
+                # Only one of two files with the same bytes is read; then the lake has the other too.
                 done_uris = {*done.new, *done.known, *done.bad}
                 done.known += [item.uri for item in inputs if item.uri not in done_uris]
                 rows = self._marts(spark, lake, done)
         except KeyboardInterrupt:
-            again = f"kafkascope marts {self._where}" if landed else "the same command"
-            note(f"interrupted; {'the recordings are in the lake, ' if landed else ''}{again} does the rest")
+            again = f"kafkascope marts {self._where}" if landed else "the same command again"
+            note(f"interrupted; {'the recordings are in the lake, ' if landed else ''}run {again} for the rest")
             raise
         self._report(lake, done, rows)
         return _BAD_INPUT if done.bad else 0
@@ -64,17 +66,18 @@ class Command:
 
         place = place_of(self._uris[0])
         if len(self._uris) > 1 or not place.local:
-            raise UsageError("--follow goes with one folder on this machine")
+            raise UsageError("--follow takes one folder on this machine")
         if not place.exists():
             raise NotFoundError(f"{place.uri}: no such directory")
         if not os.path.isdir(place.path):
-            raise UsageError(f"{place.uri}: a file; --follow goes with the folder that is filled")
+            raise UsageError(f"{place.uri}: is a file; give --follow the folder that receives the files")
         lake = lake_to_write(self._where)
+        self._compile()
         with spark_session(self._options.tasks, self._progress) as spark:
             note(f"following {self._uris[0]} until Ctrl-C; a file is read once it is complete")
 
             def report_batch(done: "Ingested") -> None:
-                # Those of the session's start, and of the batch before.
+                # Steps of the session's start, and of the previous batch.
                 self._progress.seconds.clear()
                 self._report(lake, done, None, following=True)
 
@@ -90,7 +93,7 @@ class Command:
         return 0
 
     def _rebuilt(self, spark: Any, lake: "Lake") -> None:
-        """The marts of a lake that is followed. A second Ctrl-C leaves them as they were."""
+        """Builds the marts of a followed folder's lake. A second Ctrl-C leaves them unchanged."""
         from kafkascope.cli.spark.marts_state import severities
         from kafkascope.pipeline.mart.build import build_marts
 
@@ -99,7 +102,7 @@ class Command:
             with self._progress.step(BUILDING), self._stop.abandonable():
                 rows = build_marts(spark, lake, self._thresholds)
         except KeyboardInterrupt:
-            note(f"interrupted; the marts are as before, kafkascope marts {self._where} builds them")
+            note(f"interrupted; the marts are unchanged, kafkascope marts {self._where} builds them")
             raise
         if self._as_json:
             from kafkascope.cli.output import print_json
@@ -109,6 +112,15 @@ class Command:
         else:
             print_lines([f"marts: {findings_text(severities(lake))}", f"took {timings(self._progress.seconds)}"])
 
+    def _compile(self) -> None:
+        """Before the workers, which would wait for each other's kernels."""
+        from kafkascope.capture.warm_up.run import is_warm, warm_up
+
+        if not is_warm():
+            # Where they can't be kept the workers compile them.
+            with self._progress.step(COMPILING), suppress(InputError):
+                warm_up()
+
     def _read(self, spark: Any, lake: "Lake") -> "Ingested":
         from kafkascope.lake.place import readable
         from kafkascope.pipeline.ingestion.ingest import ingest
@@ -117,7 +129,7 @@ class Command:
             return ingest(spark, self._uris, lake, self._options, self._progress.update)
 
     def _marts(self, spark: Any, lake: "Lake", done: "Ingested") -> dict[str, int] | None:
-        """Also where nothing is new but an earlier run was cut off, or made none."""
+        """Also builds them without new recordings, if an earlier run was cut off or made none."""
         from kafkascope.cli.spark.marts_state import are_old
 
         if self._thresholds is None or not (done.new or self._thresholds or are_old(lake)):

@@ -1,5 +1,5 @@
-"""Ctrl-C while Spark works. Raised in the midst of a call to the JVM it makes py4j close every link to it, also those
-opened meanwhile, so that nothing can be relied on afterwards: work that has an end to make takes it as a wish."""
+"""Handles Ctrl-C while Spark works. An exception during a call to the JVM makes py4j close every link to it, even those
+opened meanwhile, so work that has to finish treats Ctrl-C as a request."""
 
 import signal
 from collections.abc import Callable, Iterator
@@ -10,7 +10,7 @@ from types import FrameType
 
 @contextmanager
 def one_interrupt() -> Iterator[None]:
-    """The first Ctrl-C ends the work; those after it would only end the tidying."""
+    """The first Ctrl-C ends the work; later ones would only interrupt the cleanup."""
     if current_thread() is not main_thread():
         yield
         return
@@ -33,20 +33,20 @@ def one_interrupt() -> Iterator[None]:
 
 
 class StopRequest:
-    """Ctrl-C asks the ingest to end. The first one lets the current work finish."""
+    """Ctrl-C requests the end of the ingest. The first one lets the current work finish."""
 
     def __init__(self) -> None:
         self.requested = Event()
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """Further ones are for `abandonable` alone."""
+        """Later ones only affect `abandonable`."""
         with _handled_by(self.requested.set):
             yield
 
     @contextmanager
     def abandonable(self) -> Iterator[None]:
-        """Work that may be left undone: the second Ctrl-C cuts it off."""
+        """Work that may stay undone: the second Ctrl-C cuts it off."""
 
         def again() -> None:
             if self.requested.is_set():
@@ -70,7 +70,7 @@ def _handled_by(act: Callable[[], None]) -> Iterator[None]:
 
 
 def after_interrupt(error: BaseException) -> bool:
-    """Whether it happened while a Ctrl-C was dealt with."""
+    """Whether it happened during the handling of a Ctrl-C."""
     seen: BaseException | None = error
     while seen is not None and not isinstance(seen, KeyboardInterrupt):
         seen = seen.__context__

@@ -7,7 +7,7 @@ if TYPE_CHECKING:
 
 
 def severities(lake: "Lake") -> dict[str, int]:
-    """How many findings there are of each."""
+    """The number of findings of each severity."""
     from collections import Counter
 
     from kafkascope.lake.read.visible_rows import dataset
@@ -19,7 +19,7 @@ def severities(lake: "Lake") -> dict[str, int]:
 
 
 def are_old(lake: "Lake") -> bool:
-    """Whether an ingest has landed since the marts were built, or none were. The incidents are the last of them."""
+    """Whether an ingest was committed since the marts were built, or none were built. The incidents are built last."""
     from kafkascope.lake.read.visible_rows import captures_rows
     from kafkascope.lake.write.commit import find_table
 

@@ -8,7 +8,7 @@ cores_option = click.option(
 
 
 def need_spark(command: str) -> None:
-    """UsageError where a package or Java is missing, before anything is made."""
+    """UsageError if a package or Java is missing, before anything is written."""
     from kafkascope.extras import need_extras
 
     need_extras(command, "spark")

@@ -1,5 +1,5 @@
 """Runs a command on Spark: a session on this machine, a progress line, and Spark's own log in a file that is kept only
-for errors that aren't ours."""
+after errors that aren't ours."""
 
 import logging
 import os
@@ -27,14 +27,14 @@ BAR_SECONDS, PLAIN_SECONDS = 0.2, 30.0
 
 
 class ProgressLine:
-    """What a person sees who waits: a line that moves on a terminal; elsewhere a line a step, and one now and then.
-    `seconds` are those of every step that is over."""
+    """Progress: a line that updates itself on a terminal; elsewhere a line per step, and one now and then. `seconds`
+    are those of every finished step."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
         self._terminal: IO[str] | None = None
         if takes_commands(sys.stderr):
-            # Its own: the session's start sends the other one to the log.
+            # Its own copy: the start of the session redirects the original to the log.
             self._terminal = os.fdopen(os.dup(sys.stderr.fileno()), "w", encoding="utf-8", errors="replace")
         self._text = ""
         self._latest: IngestProgress | None = None
@@ -77,7 +77,7 @@ class ProgressLine:
 
     def _show(self, text: str) -> None:
         if self._terminal:
-            # A terminal that is gone is nobody's loss.
+            # A terminal that is gone doesn't matter.
             with suppress(OSError):
                 self._terminal.write(f"\r\033[K{text[: width() - 1]}")
                 self._terminal.flush()
@@ -85,6 +85,8 @@ class ProgressLine:
 
 def progress_text(state: "IngestProgress", seconds: float) -> str:
     share = _share(state)
+    if state.compiling and not state.read_bytes:
+        return f"compiling kernels, once per machine, {seconds:.0f} s"
     whole = f"{share:.0%} of {size(state.total_bytes)} in {count(state.files, 'file')}"
     if not state.read_bytes:
         return f"{whole}, {seconds:.0f} s"
@@ -94,8 +96,10 @@ def progress_text(state: "IngestProgress", seconds: float) -> str:
 
 
 def bar_line(state: "IngestProgress", seconds: float, room: int) -> str:
-    """The bar is what gives way in a narrow window."""
+    """In a narrow window the bar gets shorter."""
     text = progress_text(state, seconds)
+    if state.compiling and not state.read_bytes:
+        return text
     letters = min(BAR_LETTERS, room - len(text) - 3)
     if letters < 4:
         return text
@@ -108,7 +112,7 @@ def _share(state: "IngestProgress") -> float:
 
 @contextmanager
 def spark_session(cores: int | None, progress: ProgressLine) -> Iterator[Any]:
-    """Stopped in the end, whatever happens; one that was there before goes on."""
+    """Always stopped at the end, unless it existed before."""
     from kafkascope.pipeline.session import error_line, has_session, local_session
 
     handle, log = tempfile.mkstemp(prefix="kafkascope-spark-", suffix=".log")
@@ -120,7 +124,7 @@ def spark_session(cores: int | None, progress: ProgressLine) -> Iterator[Any]:
             with progress.step("starting Spark"), _no_orphans():
                 spark = local_session(cores, log=log)
             try:
-                # Again: the session has put its own in the place.
+                # Again, since the session has replaced it.
                 with one_interrupt():
                     yield spark
             finally:
@@ -132,7 +136,7 @@ def spark_session(cores: int | None, progress: ProgressLine) -> Iterator[Any]:
         if not type(error).__module__.startswith(("pyspark", "py4j")):
             raise
         if after_interrupt(error):
-            # It is the link that was cut.
+            # The link was cut.
             raise KeyboardInterrupt from None
         keep = True
         raise InputError(f"{error_line(error)} (Spark's own log is {log})") from None
@@ -142,7 +146,7 @@ def spark_session(cores: int | None, progress: ProgressLine) -> Iterator[Any]:
 
 
 def _stop(spark: Any) -> None:
-    """A JVM that Ctrl-C or a kill has ended already needs no stop; PySpark warns about it in several lines."""
+    """A JVM that Ctrl-C or a kill has ended needs no stop; PySpark would warn about it in several lines."""
     with suppress(Exception), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         spark.stop()
@@ -150,7 +154,7 @@ def _stop(spark: Any) -> None:
 
 @contextmanager
 def _no_orphans() -> Iterator[None]:
-    """A JVM whose start is interrupted finds nobody to report its port to, and would stay for ever."""
+    """A JVM whose start is interrupted has nowhere to report its port and would stay forever."""
     before = _children()
     try:
         yield
@@ -172,7 +176,7 @@ def _children() -> set[int]:
 
 @contextmanager
 def _logging_to(path: str) -> Iterator[None]:
-    """The link to the JVM complains at length when it is cut by Ctrl-C."""
+    """Silences the long messages of the link to the JVM when Ctrl-C cuts it."""
     handler = logging.FileHandler(path, delay=True)
     logging.root.addHandler(handler)
     try:

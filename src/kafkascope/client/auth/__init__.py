@@ -1,1 +1,1 @@
-"""Authenticates a client."""
+"""Authenticates the client at a broker."""

@@ -1,6 +1,6 @@
-"""Lists the SASL mechanisms kafkascope has, with what each needs; to add one, write its exchange and a line here.
+"""Lists the SASL mechanisms of kafkascope and what each needs. To add one, write its exchange and a line here.
 
-An exchange is imported when somebody logs in by it."""
+An exchange is imported on the first login with it."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -10,36 +10,36 @@ from typing import Protocol
 from kafkascope.client.settings import Sasl, Secret
 from kafkascope.errors import ReachError
 
-# What a mechanism needs to know: a user's name and password, or a token or where to fetch one.
+# What a mechanism needs: a user name and password, or a token or a place to get one.
 PASSWORD, TOKEN = "password", "token"
 
 
 class Login(Protocol):
-    """One login under way, as its mechanism sees it."""
+    """A login in progress, as its mechanism sees it."""
 
     @property
     def sasl(self) -> Sasl: ...
 
     async def send(self, message: bytes) -> bytes:
-        """Sends one message of the mechanism and returns the broker's. A refusal is a `ReachError`."""
+        """Sends one message of the mechanism and returns the broker's. Raises `ReachError` if it's refused."""
         ...
 
     def failed(self, reason: str) -> ReachError:
-        """The error that says why the login failed."""
+        """The error with the reason why the login failed."""
         ...
 
     def hide(self, secret: Secret) -> None:
-        """A secret that no error may repeat."""
+        """Registers a secret that errors must not repeat."""
         ...
 
     def waits_for(self, endpoint: str | None) -> None:
-        """Reports that the login waits for an endpoint, and with None that it no longer does."""
+        """Reports that the login waits for an endpoint, or with None that it no longer does."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Mechanism:
-    """`name` is the wire's. `java_module` is the class that Java's sasl.jaas.config names for it."""
+    """`name` is its name on the wire, `java_module` its class in Java's sasl.jaas.config."""
 
     name: str
     needs: str
@@ -59,7 +59,7 @@ MECHANISMS = (
     Mechanism("SCRAM-SHA-512", PASSWORD, "ScramLoginModule", f"{_HERE}.scram_exchange:log_in"),
     Mechanism("OAUTHBEARER", TOKEN, "OAuthBearerLoginModule", f"{_HERE}.oauthbearer:log_in"),
 )
-# What people meet and we have not, by the name that they know.
+# Mechanisms that users meet and kafkascope lacks, by their common name.
 MISSING = {
     "GSSAPI": "GSSAPI (Kerberos)",
     "AWS_MSK_IAM": "AWS_MSK_IAM (the login of Amazon MSK)",
@@ -76,5 +76,5 @@ def mechanism_names() -> list[str]:
 
 
 def by_token() -> Mechanism:
-    """The one that is meant where somebody gives a token and no mechanism."""
+    """The mechanism for settings with a token and no mechanism."""
     return next(mechanism for mechanism in MECHANISMS if mechanism.needs == TOKEN)

@@ -1,5 +1,5 @@
-"""Obtains the token that the settings name: as given, from its file, or from a token endpoint by client credentials
-(RFC 6749, 4.4) as Java asks for it. No error holds a token or a client secret."""
+"""Gets the token that the settings name: the token itself, from its file, or from a token endpoint by client
+credentials (RFC 6749, 4.4), as Java does. No error contains a token or a client secret."""
 
 import base64
 import json
@@ -11,12 +11,12 @@ from kafkascope.client.settings import Sasl, Secret, Tls, sanitize
 from kafkascope.client.transport.http_post import Reply, post_form
 from kafkascope.errors import InputError, ReachError, UsageError
 
-# what the separators of OAUTHBEARER (RFC 7628) and of HTTP leave: visible characters
+# visible characters: what the separators of OAUTHBEARER (RFC 7628) and HTTP allow
 _TOKEN = range(33, 127)
 
 
 async def token_of(sasl: Sasl) -> Secret:
-    """Anew for each authentication: files and endpoints give the one that is valid now."""
+    """Called for each authentication, since files and endpoints return the token that is valid now."""
     if sasl.token_file is not None:
         return _checked(read_secret(sasl.token_file), str(sasl.token_file))
     if sasl.token is not None:
@@ -27,7 +27,7 @@ async def token_of(sasl: Sasl) -> Secret:
 
 
 def endpoint_of(sasl: Sasl) -> str | None:
-    """The endpoint that a token is fetched from, without user and query, which may hold a secret."""
+    """The endpoint of the token, without user and query, which may contain a secret."""
     if sasl.token_file is not None or sasl.token is not None or sasl.token_url is None:
         return None
     try:
@@ -49,11 +49,13 @@ async def _fetch(sasl: Sasl, url: str) -> Secret:
             str(answer[name]) for name in ("error", "error_description") if isinstance(answer.get(name), str)
         )
         problem = sanitize(problem, [secret])
-        raise ReachError(f"{place}: the token endpoint refuses with {reply.status}{f' ({problem})' if problem else ''}")
-    # Java takes either, in this order
+        raise ReachError(
+            f"{place}: the token endpoint returned status {reply.status}{f' ({problem})' if problem else ''}"
+        )
+    # Java accepts either, in this order
     token = answer.get("access_token") or answer.get("id_token")
     if not isinstance(token, str):
-        raise ReachError(f"{place}: the token endpoint's answer has no access_token")
+        raise ReachError(f"{place}: the token endpoint's response has no access_token")
     return _checked(Secret(token), place)
 
 
@@ -68,5 +70,5 @@ def _json(reply: Reply) -> dict[str, Any]:
 def _checked(token: Secret, where: str) -> Secret:
     text = token.reveal().strip()
     if not text or any(ord(character) not in _TOKEN for character in text):
-        raise InputError(f"{where} is no token: one word of visible characters is wanted")
+        raise InputError(f"{where} isn't a token, which is one word of visible characters")
     return Secret(text)

@@ -6,7 +6,7 @@ from kafkascope.client.auth.mechanisms import Login
 from kafkascope.client.auth.oauth import endpoint_of, token_of
 from kafkascope.errors import ReachError
 
-# RFC 7628: after an error the client says one control character and the server ends it
+# RFC 7628: after an error the client sends one control character and the server ends the exchange
 _GIVE_UP = b"\x01"
 
 
@@ -22,10 +22,10 @@ async def log_in(login: Login) -> None:
         try:
             await login.send(_GIVE_UP)
         except ReachError:
-            # what the broker says behind it is only that authentication failed
+            # the broker's next message is only that authentication failed
             if not status:
                 raise
-        raise login.failed(f"the token is refused: {status or 'no reason given'}")
+        raise login.failed(f"the broker refuses the token: {status or 'no reason given'}")
 
 
 def _status(refusal: bytes) -> str:

@@ -1,5 +1,5 @@
 """Logs a connection in: SaslHandshake, then the mechanism's messages in SaslAuthenticate, or bare for brokers before
-1.0. Every refusal is one line that holds no secret."""
+1.0. Every refusal is one line without secrets."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
@@ -18,7 +18,7 @@ class Answered(Protocol):
 
 
 class Link(Protocol):
-    """What a login needs of a connection. `token` is one bare SASL message, as after SaslHandshake v0."""
+    """The connection as a login uses it. `token` is one bare SASL message, as after SaslHandshake v0."""
 
     @property
     def address(self) -> Address: ...
@@ -31,8 +31,8 @@ class Link(Protocol):
 async def authenticate(
     connection: Link, sasl: Sasl, waits_for: Callable[[str | None], None] = lambda _: None
 ) -> int | None:
-    """How long the session lasts in milliseconds, None where the broker sets no end (KIP-368). Whoever calls sets the
-    time limit; `waits_for` is called when a token endpoint is waited for, and with None when it no longer is."""
+    """Returns the lifetime of the session in milliseconds, None if the broker sets none (KIP-368). The caller sets the
+    time limit. `waits_for` is called with a token endpoint before waiting for it, and with None afterwards."""
     bare = SASL_AUTHENTICATE not in connection.versions
     mechanism = await _handshake(connection, sasl.mechanism, 0 if bare else 1)
     login = _Login(connection, sasl, waits_for, bare=bare)
@@ -46,19 +46,19 @@ async def _handshake(connection: Link, name: str, version: int) -> Mechanism:
     offers = f"the broker offers {sanitize(', '.join(offered)) or 'none'}"
     mechanism = mechanism_named(name)
     if mechanism is None:
-        unknown = "" if name in MISSING else f"; there are {', '.join(mechanism_names())}"
-        raise ReachError(f"{connection.address}: kafkascope has no {MISSING.get(name, name)}{unknown}; {offers}")
+        unknown = "" if name in MISSING else f"; it has {', '.join(mechanism_names())}"
+        raise ReachError(f"{connection.address}: kafkascope doesn't have {MISSING.get(name, name)}{unknown}; {offers}")
     if code == _UNSUPPORTED_MECHANISM or (code == 0 and name not in offered):
-        raise ReachError(f"{connection.address}: the broker has no {name} here; {offers}")
+        raise ReachError(f"{connection.address}: the broker doesn't offer {name} here; {offers}")
     if code == _ILLEGAL_STATE:
-        raise ReachError(f"{connection.address}: this listener takes no SASL login; leave --sasl-mechanism out")
+        raise ReachError(f"{connection.address}: this listener takes no SASL login; leave out --sasl-mechanism")
     if code:
-        raise ReachError(f"{connection.address}: SaslHandshake is refused with {_name(code)} ({code})")
+        raise ReachError(f"{connection.address}: the broker refuses SaslHandshake with {_name(code)} ({code})")
     return mechanism
 
 
 class _Login:
-    """One login under way."""
+    """A login in progress."""
 
     __slots__ = ("_bare", "_connection", "_secrets", "_version", "lifetime_ms", "sasl", "waits_for")
 
@@ -89,10 +89,10 @@ class _Login:
         self._secrets.append(secret)
 
     def failed(self, reason: str) -> ReachError:
-        """What a broker says is shown, but for a secret in it."""
+        """The broker's message is shown, without secrets in it."""
         shown = sanitize(reason, self._secrets)
         who = f" as {self.sasl.username}" if self.sasl.username else ""
-        return ReachError(f"{self._connection.address}: login{who} by {self.sasl.mechanism} failed: {shown}")
+        return ReachError(f"{self._connection.address}: login{who} with {self.sasl.mechanism} failed: {shown}")
 
 
 def _name(code: int) -> str:

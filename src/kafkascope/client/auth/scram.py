@@ -1,5 +1,5 @@
-"""Speaks SCRAM (RFC 5802) as Kafka does, without I/O: takes the server's messages and returns ours. It ends only when
-the server has proven that it knows the password too."""
+"""Implements SCRAM (RFC 5802) as Kafka does, without I/O: takes the server's messages and returns ours. Succeeds only
+if the server proves that it knows the password too."""
 
 import base64
 import binascii
@@ -12,17 +12,17 @@ from kafkascope.client.settings import Secret
 from kafkascope.limits import MAX_SCRAM_ITERATIONS, MIN_SCRAM_ITERATIONS
 
 HASHES = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
-# no channel binding, no other identity: Kafka knows neither
+# no channel binding and no other identity: Kafka has neither
 _HEADER = "n,,"
 _NONCE_BYTES = 24
 
 
 class ScramError(Exception):
-    """the server's signature is wrong; it does not know the password"""
+    """the server's signature is wrong; it doesn't know the password"""
 
 
 class Started(NamedTuple):
-    """What the rest of the exchange builds on."""
+    """State for the rest of the exchange."""
 
     nonce: str
     bare: str
@@ -33,31 +33,31 @@ class Started(NamedTuple):
 
 
 class Proven(NamedTuple):
-    """Our proof, and the server's signature that must answer it."""
+    """Our proof, and the signature that the server must return."""
 
     message: bytes
     expected: bytes
 
 
 def start(username: str, *, nonce: str | None = None, delegation_token: bool = False) -> Started:
-    """`nonce` for tests alone."""
+    """`nonce` is only for tests."""
     nonce = nonce or base64.b64encode(secrets.token_bytes(_NONCE_BYTES)).decode()
     name = username.replace("=", "=3D").replace(",", "=2C")
     return Started(nonce, f"n={name},r={nonce}{',tokenauth=true' if delegation_token else ''}")
 
 
 def prove(started: Started, server_first: bytes, password: Secret, digest: str) -> Proven:
-    """`digest` is hashlib's name. Kafka takes the password's UTF-8 as it is, without SASLprep."""
+    """`digest` is hashlib's name. Kafka uses the password's UTF-8 without SASLprep."""
     text = _text(server_first)
     fields = _fields(text)
     nonce = fields.get("r", "")
     if not nonce.startswith(started.nonce) or len(nonce) <= len(started.nonce):
-        raise ScramError("the server answered another login's nonce")
+        raise ScramError("the server returned the nonce of another login")
     iterations = fields.get("i", "")
     if not iterations.isdecimal() or not MIN_SCRAM_ITERATIONS <= int(iterations[:12]) <= MAX_SCRAM_ITERATIONS:
         raise ScramError(
-            f"the server asks for {iterations[:12] or 'no'} iterations;"
-            f" {MIN_SCRAM_ITERATIONS} to {MAX_SCRAM_ITERATIONS} are taken"
+            f"the server requests {iterations[:12] or 'no'} iterations;"
+            f" allowed are {MIN_SCRAM_ITERATIONS} to {MAX_SCRAM_ITERATIONS}"
         )
     salt = _base64(fields.get("s", ""), "salt")
     salted = hashlib.pbkdf2_hmac(digest, password.reveal().encode(), salt, int(iterations))
@@ -72,17 +72,17 @@ def prove(started: Started, server_first: bytes, password: Secret, digest: str) 
 
 
 def finish(proven: Proven, server_final: bytes) -> None:
-    """Returns when the server's signature is right."""
+    """Raises unless the server's signature is right."""
     fields = _fields(_text(server_final))
     if not hmac.compare_digest(_base64(fields.get("v", ""), "signature"), proven.expected):
-        raise ScramError("the server's signature is wrong; it does not know the password")
+        raise ScramError("the server's signature is wrong; it doesn't know the password")
 
 
 def _text(message: bytes) -> str:
     try:
         return message.decode()
     except UnicodeDecodeError:
-        raise ScramError("the server's message is no SCRAM") from None
+        raise ScramError("the server's message isn't SCRAM") from None
 
 
 def _fields(text: str) -> dict[str, str]:
@@ -90,12 +90,12 @@ def _fields(text: str) -> dict[str, str]:
     for part in text.split(","):
         name, equals, value = part.partition("=")
         if not equals or len(name) != 1 or name in fields:
-            raise ScramError("the server's message is no SCRAM")
+            raise ScramError("the server's message isn't SCRAM")
         fields[name] = value
     if "m" in fields:
-        raise ScramError("the server asks for an extension of SCRAM that there is not in Kafka")
+        raise ScramError("the server requests an extension of SCRAM that Kafka doesn't have")
     if "e" in fields:
-        raise ScramError(f"the server says {fields['e'][:60]}")
+        raise ScramError(f"the server reports {fields['e'][:60]}")
     return fields
 
 
@@ -103,4 +103,4 @@ def _base64(text: str, what: str) -> bytes:
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
-        raise ScramError(f"the server's {what} is no base64") from None
+        raise ScramError(f"the server's {what} isn't base64") from None

@@ -1,4 +1,4 @@
-"""Logs in by SCRAM: carries the messages of `scram` to the broker and back."""
+"""Logs in with SCRAM: sends the messages of `scram` to the broker and returns its responses."""
 
 from kafkascope.client.auth import scram
 from kafkascope.client.auth.mechanisms import Login

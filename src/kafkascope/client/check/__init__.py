@@ -1,1 +1,1 @@
-"""Verdicts and metrics of a running cluster."""
+"""Judges a running cluster and measures it."""

@@ -1,5 +1,5 @@
-"""Checks a classic or consumer group. The rules of the findings are about share and streams groups: of these the limits
-count, and records that wait for a group without members."""
+"""Checks a classic or consumer group: the limits, and records that wait for a group without members. The rules of the
+findings are about share and streams groups."""
 
 from collections.abc import Sequence
 
@@ -17,8 +17,8 @@ from kafkascope.client.describe.group import ConsumerGroupView
 from kafkascope.formatting import count, first_names
 
 _NO_MEMBERS, _PAST_END = "group_no_members", "group_past_end"
-_ADVICE = "Start the application, or delete the group if it is not wanted."
-_PAST_END_ADVICE = "Look whether records were lost or the topic was made anew; then reset the group's offsets."
+_ADVICE = "Start the application, or delete the group if it isn't needed."
+_PAST_END_ADVICE = "Check if records were lost or the topic was recreated; then reset the group's offsets."
 _MAX_NAMED = 3
 
 
@@ -55,8 +55,8 @@ def consumer_group_metrics(now: ConsumerGroupView, families: MetricFamilies) -> 
 
 
 def group_metrics(families: MetricFamilies, group: str, kind: str, state: str, members: int, lag: int | None) -> None:
-    """What every type of group has."""
+    """Metrics that every type of group has."""
     labels = {"group": group, "type": kind}
-    families.add("kafkascope_group_state", "1 for the state that the group is in.", 1, {**labels, "state": state})
+    families.add("kafkascope_group_state", "1 for the state of the group.", 1, {**labels, "state": state})
     families.add("kafkascope_group_members", "Members of the group.", members, labels)
     families.add("kafkascope_group_lag_records", "Lag over all partitions.", lag, labels, "records")

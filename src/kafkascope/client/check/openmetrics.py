@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 CONTENT_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
-# To older readers HELP and TYPE mean the same, and UNIT and EOF are comments.
+# For older readers HELP and TYPE mean the same, and UNIT and EOF are comments.
 PLAIN_CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 _LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
@@ -22,7 +22,7 @@ class _Sample:
 
 @dataclass(frozen=True, slots=True)
 class _MetricFamily:
-    """A gauge. `unit` is what its name ends in, or empty."""
+    """A gauge. `unit` is the end of its name, or empty."""
 
     name: str
     help_text: str
@@ -31,7 +31,7 @@ class _MetricFamily:
 
 
 class MetricFamilies:
-    """Samples by family, in the order in which the families were first named; None is unknown and leaves no sample."""
+    """Samples by family, in the order in which families were first named. None means unknown and leaves no sample."""
 
     def __init__(self) -> None:
         self._help: dict[str, tuple[str, str]] = {}
@@ -46,7 +46,7 @@ class MetricFamilies:
         unit: str = "",
     ) -> None:
         if unit and not name.endswith(f"_{unit}"):
-            raise AssertionError(f"{name} does not end in its unit {unit}")
+            raise AssertionError(f"{name} doesn't end in its unit {unit}")
         self._help.setdefault(name, (help_text, unit))
         samples = self._samples.setdefault(name, {})
         if value is not None:
@@ -65,11 +65,11 @@ class MetricFamilies:
 
 
 def render(families: Iterable[_MetricFamily]) -> str:
-    """A family without samples is rendered too, so that its name is known."""
+    """Renders families without samples too, so that their names are known."""
     lines: list[str] = []
     for family in families:
         if not _NAME.fullmatch(family.name):
-            raise AssertionError(f"{family.name!r} is no name of a metric")
+            raise AssertionError(f"{family.name!r} isn't a valid name of a metric")
         lines.append(f"# TYPE {family.name} gauge")
         if family.unit:
             lines.append(f"# UNIT {family.name} {family.unit}")
@@ -79,7 +79,7 @@ def render(families: Iterable[_MetricFamily]) -> str:
 
 
 def _escape(text: str) -> str:
-    """Backslash, quote and line feed, in labels and in HELP alike. What is no Unicode cannot be sent as UTF-8."""
+    """Escapes backslash, quote and line feed, in labels and in HELP. Lone surrogates can't be sent as UTF-8."""
     safe = text.encode(errors="replace").decode()
     return safe.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
@@ -95,5 +95,5 @@ def _labels(labels: Mapping[str, str]) -> str:
         return ""
     for label in labels:
         if not _LABEL.fullmatch(label):
-            raise AssertionError(f"{label!r} is no name of a label")
+            raise AssertionError(f"{label!r} isn't a valid name of a label")
     return "{" + ",".join(f'{label}="{_escape(text)}"' for label, text in labels.items()) + "}"

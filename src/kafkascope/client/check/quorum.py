@@ -17,8 +17,8 @@ from kafkascope.health.quorum.events import QuorumEvent
 from kafkascope.health.quorum.history import history_of
 from kafkascope.health.quorum.rows import QuorumHappening, QuorumReplica
 
-# One look is enough for the first three; the others compare looks. What ended a leader's time shows in raft's own
-# traffic alone, so that quorum_leader_lost is not among them.
+# One look is enough for the first three; the others compare looks. The reason for the end of a leader only shows in
+# raft's own traffic, so quorum_leader_lost is not among them.
 RULES = (
     "quorum_follower_behind",
     "quorum_observer_behind",
@@ -54,14 +54,14 @@ def check_quorum(snapshots: Sequence[Snapshot[QuorumView]], limits: CheckLimits)
 
 
 def _behind_ms(replica: ReplicaView) -> int | None:
-    """How old its copy is: since it was caught up, or since it was last heard of."""
+    """The age of its copy: since it was caught up, or since its last fetch."""
     ages = [value for value in (replica.lag_ms, replica.fetch_age_ms) if value is not None]
     return max(ages) if ages and replica.lag is not None else None
 
 
 def _summary(now: QuorumView) -> str:
     lag, lag_ms = now.max_follower_lag, now.max_follower_lag_ms
-    behind = "a follower's lag is unknown" if lag is None else f"at most {count(lag, 'record')} behind"
+    behind = "a follower's lag is unknown" if lag is None else f"lag at most {count(lag, 'record')}"
     since = f", {span(lag_ms)}" if lag and lag_ms is not None else ""
     observers = f" and {count(len(now.observers), 'observer')}" if now.observers else ""
     voters = count(len(now.voters), "voter")
@@ -69,7 +69,7 @@ def _summary(now: QuorumView) -> str:
 
 
 def _events(snapshot: Snapshot[QuorumView], number: int) -> Iterator[QuorumEvent]:
-    """The answer again, as the marts read it."""
+    """The response as rows that the marts read."""
     view = snapshot.view
     for order, replica in enumerate((*view.voters, *view.observers)):
         yield QuorumEvent(
@@ -101,7 +101,7 @@ def quorum_metrics(now: QuorumView, families: MetricFamilies) -> None:
         labels = {"node": replica.node_id, "role": replica.role}
         add("kafkascope_quorum_replica_log_end_offset", "Log end offset of a replica.", replica.log_end_offset, labels)
         add("kafkascope_quorum_replica_lag_records", "Records behind the leader.", replica.lag, labels, "records")
-        lag = "Time since it was caught up, 0 where it is."
+        lag = "Time since it was caught up, 0 if it is."
         add("kafkascope_quorum_replica_lag_seconds", lag, _seconds(replica.lag_ms), labels, "seconds")
         age = "Time since its last fetch."
         add("kafkascope_quorum_replica_fetch_age_seconds", age, _seconds(replica.fetch_age_ms), labels, "seconds")

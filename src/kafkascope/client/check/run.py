@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from kafkascope.client.cluster import Cluster
 
 QUORUM, SHARE, STREAMS, GROUP = "quorum", "share-group", "streams-group", "group"
-# How each is asked for, judged and measured, and which types of ListGroups it is about.
+# How each kind is described, judged and measured, and its types in ListGroups.
 _DESCRIBE: dict[str, Callable[["Cluster", str], Any]] = {
     QUORUM: lambda cluster, _: describe_quorum(cluster),
     SHARE: describe_share_group,
@@ -45,20 +45,20 @@ _ADD_METRICS: dict[str, Callable[[Any, MetricFamilies], None]] = {
     GROUP: consumer_group_metrics,
 }
 _CHECK_OF_TYPE = {"share": SHARE, "streams": STREAMS, "consumer": GROUP, "classic": GROUP}
-# Apart by this at the least: a check is no load.
+# The least time between two looks, so that a check causes little load.
 _MIN_PAUSE = 0.5
 _MAX_SNAPSHOTS = 20
 
 _NOT_LISTED = "not_listed"
-_ADVICE = "Grant Describe on Cluster, or name the groups that are meant."
+_ADVICE = "Grant Describe on Cluster, or name the groups to check."
 
-_Subject = tuple[str, str]  # what is checked, and the group
+_Subject = tuple[str, str]  # the kind, and the group
 
 
 @dataclass(slots=True)
 class CheckReport:
-    """`results` in the order in which they were asked for, groups by name. `gaps` are of the list of groups; where
-    there are any, that list is not healthy either."""
+    """`results` are in the order of the kinds, groups by name. `gaps` are of the list of groups; if there are any, that
+    list isn't healthy either."""
 
     results: list[CheckResult] = field(default_factory=list)
     snapshots: dict[_Subject, list[Snapshot[Any]]] = field(default_factory=dict)
@@ -73,8 +73,8 @@ class CheckReport:
 async def check_cluster(
     cluster: "Cluster", kinds: Collection[str], groups: Sequence[str], limits: CheckLimits, seconds: float = 0.0
 ) -> CheckReport:
-    """`groups` are names; without any, all groups of those kinds. `seconds` is for how long: 0 looks once.
-    RefusedError where a group that was named is not there, or may not be seen; ReachError where nobody answers."""
+    """`groups` are names; without any, all groups of those kinds. `seconds` is the duration: 0 looks once. RefusedError
+    if a named group doesn't exist or may not be seen; ReachError if no node responds."""
     began = time.monotonic()
     report = CheckReport()
     refusals: dict[_Subject, RefusedError | Failure] = {}
@@ -99,7 +99,7 @@ async def check_cluster(
             elif groups or len(kinds) == 1 == len(subjects):
                 raise view
             elif view.code != GROUP_ID_NOT_FOUND:
-                # Else it ended between the two questions.
+                # Otherwise the group ended between the two calls.
                 refusals[subject] = view
         if silent and len(silent) == len(subjects):
             raise silent[0]
@@ -134,7 +134,7 @@ async def _subjects(
 
 
 async def _describe(cluster: "Cluster", subject: _Subject) -> Any:
-    """None where there was no time to ask."""
+    """None if there was no time to ask."""
     kind, group = subject
     if cluster.late():
         return None
@@ -145,8 +145,8 @@ async def _describe(cluster: "Cluster", subject: _Subject) -> Any:
 
 
 def _list_result(kinds: Collection[str], gaps: Sequence[Gap], limits: CheckLimits) -> CheckResult:
-    """Groups that are not in the list may be as sick as can be."""
-    summary = _sentence(f"Groups may be missing there: {'; '.join(map(_missing_text, gaps))}")
+    """Groups missing from the list may be unhealthy."""
+    summary = _sentence(f"Groups may be missing from it: {'; '.join(map(_missing_text, gaps))}")
     group_kinds = [kind for kind in kinds if kind != QUORUM]
     kind = group_kinds[0] if len(group_kinds) == 1 else GROUP
     return check_result(kind, GROUP_LIST, "", [CheckProblem(_NOT_LISTED, "warning", summary, _ADVICE)], limits, {}, ())
@@ -157,7 +157,7 @@ def _sentence(text: str) -> str:
 
 
 def _missing_text(gap: Gap) -> str:
-    return f"to see all needs {gap.needs}" if gap.needs else f"{gap.what}: {gap.detail or gap.error}"
+    return f"seeing all needs the ACL {gap.needs}" if gap.needs else f"{gap.what}: {gap.detail or gap.error}"
 
 
 def _refused_result(subject: _Subject, error: RefusedError | Failure, limits: CheckLimits) -> CheckResult:
@@ -168,21 +168,21 @@ def _refused_result(subject: _Subject, error: RefusedError | Failure, limits: Ch
 
 
 def render_metrics(report: CheckReport) -> str:
-    """OpenMetrics of the last look at each, and what the check says of it."""
+    """OpenMetrics of the last look at each subject, and its verdict."""
     families = MetricFamilies()
     families.add("kafkascope_up", "1 where the cluster was reached.", 1)
-    families.add("kafkascope_look_duration_seconds", "Time that the look took.", report.seconds, unit="seconds")
+    families.add("kafkascope_look_duration_seconds", "Duration of the look.", report.seconds, unit="seconds")
     for (kind, _), snapshots in report.snapshots.items():
         _ADD_METRICS[kind](snapshots[-1].view, families)
     for result in report.results:
         labels = {"check": result.check, "subject": result.subject}
-        families.add("kafkascope_check_healthy", "1 where the check passes, 0 where not.", int(result.healthy), labels)
+        families.add("kafkascope_check_healthy", "1 if the check passes, 0 if not.", int(result.healthy), labels)
         for problem in (*result.problems, *result.notes):
             problem_labels = {**labels, "rule": problem.rule, "severity": problem.severity}
             families.add("kafkascope_check_problem", "1 for a rule or limit that was broken.", 1, problem_labels)
     lacking = {(gap.api, gap.error) for gap in _gaps(report)}
     for api, error in sorted(lacking):
-        families.add("kafkascope_check_gap", "1 for what could not be seen.", 1, {"api": api, "error": error})
+        families.add("kafkascope_check_gap", "1 for a subject that could not be seen.", 1, {"api": api, "error": error})
     return render(families.families())
 
 

@@ -22,7 +22,7 @@ from kafkascope.health.findings.rules import RULES as ALL_RULES
 from kafkascope.health.share.group_health import ShareGroupEvent, share_group_health
 
 _NO_MEMBERS, _STANDING_STILL = "share_no_members", "share_standing_still"
-# The first needs one look, the others whole minutes of them.
+# The first needs one look, the others need whole minutes.
 RULES = (_NO_MEMBERS, _STANDING_STILL, "share_lag_growing")
 
 
@@ -52,7 +52,7 @@ def check_share_group(snapshots: Sequence[Snapshot[ShareGroupView]], limits: Che
 
 
 def _with_empty_time(problem: CheckProblem, snapshots: Sequence[Snapshot[ShareGroupView]]) -> CheckProblem:
-    """For how long nobody was there: the rule counts minutes that it saw something of, and one look is no minute."""
+    """How long the group had no members: the rule counts observed minutes, and one look isn't a minute."""
     now = snapshots[-1]
     if problem.rule != _NO_MEMBERS or now.view.members or now.view.lag is None:
         return problem
@@ -64,12 +64,12 @@ def _with_empty_time(problem: CheckProblem, snapshots: Sequence[Snapshot[ShareGr
 
 
 def _without_time(limits: CheckLimits) -> CheckLimits:
-    """The lag of a share group is known in records only."""
+    """The lag of a share group is only known in records."""
     return CheckLimits(max_lag=limits.max_lag)
 
 
 def _stalled_problems(snapshots: Sequence[Snapshot[ShareGroupView]], limits: CheckLimits) -> Iterator[CheckProblem]:
-    """In less than the rule's minutes: what stood still all the time that was looked."""
+    """If the check is shorter than the rule's minutes: partitions that stalled for all of it."""
     threshold = limits.thresholds.get(f"{_STANDING_STILL}.minutes")
     if len(snapshots) < 2 or threshold is not None:
         return
@@ -122,7 +122,7 @@ def share_group_metrics(now: ShareGroupView, families: MetricFamilies) -> None:
     add("kafkascope_group_epoch", "Epoch of the group.", now.group_epoch, {"group": now.group_id, "type": "share"})
     for partition in now.partitions:
         labels = {"group": now.group_id, "topic": partition.topic, "partition": partition.partition}
-        start, end = "First offset that is not done with.", "Log end offset of the partition."
+        start, end = "First offset that isn't finished.", "Log end offset of the partition."
         add("kafkascope_share_partition_start_offset", start, partition.start_offset, labels)
         add("kafkascope_share_partition_end_offset", end, partition.end_offset, labels)
         lag = "Records that wait or are in flight."

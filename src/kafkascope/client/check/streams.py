@@ -24,8 +24,8 @@ from kafkascope.health.streams.group_health import health_of
 from kafkascope.health.streams.rows import GroupStatus
 from kafkascope.health.streams.timeline import timeline_of
 
-# Statuses at once, the others by what lasts from look to look. Whether a member left or was lost its heartbeats tell,
-# and no description.
+# Statuses need one look, the others compare looks. Whether a member left or was lost only shows in its heartbeats, not
+# in a description.
 RULES = (
     "streams_missing_source_topics",
     "streams_incorrectly_partitioned_topics",
@@ -54,7 +54,7 @@ def check_streams_group(snapshots: Sequence[Snapshot[StreamsGroupView]], limits:
         "streams_statuses": _statuses(snapshots),
     }
     rows = {name: [asdict(row) for row in mart] for name, mart in marts.items()}
-    # What is open lasts until the last look.
+    # Open intervals last until the last look.
     looked = {"capture_uri": "looks", "kind": OBSERVED, "first_at": snapshots[0].at, "last_at": snapshots[-1].at}
     rows["captures"] = [{**looked, **dict.fromkeys(("frames", "lost_bytes", "tls_bytes", "tcp_bytes"), 0)}]
     problems = rule_problems(rows, RULES, limits)
@@ -63,7 +63,7 @@ def check_streams_group(snapshots: Sequence[Snapshot[StreamsGroupView]], limits:
     )
     problems += member_problems(len(now.members), f"Streams group {now.group_id}", limits)
     lag = "lag unknown" if now.lag is None else f"lag {now.lag:,}"
-    waits = f"; it waits: {now.waits[0]}" if now.waits else ""
+    waits = f"; the rebalance waits: {now.waits[0]}" if now.waits else ""
     summary = (
         f"{now.state}, {count(len(now.members), 'member')}, {count(_active_tasks(now), 'active task')}, {lag}{waits}"
     )
@@ -84,7 +84,7 @@ def _active_tasks(now: StreamsGroupView) -> int:
 
 
 def _statuses(snapshots: Sequence[Snapshot[StreamsGroupView]]) -> Iterator[GroupStatus]:
-    """Those of the last look, each since the first look from which on every one has it."""
+    """The last look's statuses, each since the first of the consecutive looks that have it."""
     last = snapshots[-1]
     for status in last.view.statuses:
         since = last.at
@@ -99,7 +99,7 @@ def _statuses(snapshots: Sequence[Snapshot[StreamsGroupView]]) -> Iterator[Group
 
 
 def _events(snapshot: Snapshot[StreamsGroupView], number: int) -> Iterator[StreamsEvent]:
-    """The answer again, as the marts read it: the members first, the group last."""
+    """The response as rows that the marts read: the members first, the group last."""
     view, group, at, exchange = snapshot.view, snapshot.view.group_id, snapshot.at, f"look {number}"
     for process in view.processes:
         for member in process.members:
@@ -154,9 +154,9 @@ def streams_group_metrics(now: StreamsGroupView, families: MetricFamilies) -> No
         held = sum(len(getattr(member.assignment, role)) for member in now.members)
         target = sum(len(getattr(member.target, role)) for member in now.members)
         add("kafkascope_streams_tasks", "Tasks that members hold.", held, {**labels, "role": role})
-        add("kafkascope_streams_target_tasks", "Tasks that members shall hold.", target, {**labels, "role": role})
+        add("kafkascope_streams_target_tasks", "Target number of tasks of members.", target, {**labels, "role": role})
     for status in now.statuses:
-        add("kafkascope_streams_status", "1 for a status that the group is in.", 1, {**labels, "status": status.name})
+        add("kafkascope_streams_status", "1 for a status of the group.", 1, {**labels, "status": status.name})
     for partition in now.inputs:
         place = {**labels, "topic": partition.topic, "partition": partition.partition}
         add("kafkascope_streams_input_lag_records", "Lag of an input partition.", partition.lag, place, "records")

@@ -1,5 +1,5 @@
 """Applies the rules of the findings and the limits of the command line to what a check observed. An unknown value never
-passes a limit that is about it."""
+passes a limit on it."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,9 +16,9 @@ from kafkascope.health.incidents.incident import Incident, key_of
 _View = TypeVar("_View")
 _Row = Mapping[str, Any]
 
-# Rules about something that is there the whole time, or is not.
+# Rules about a state that lasts for the whole check.
 _LASTING = frozenset({"quorum_replica_never_fetched", "streams_task_unheld", "streams_missing_internal_topics"})
-# The subject of a check that found groups missing from the list.
+# The subject of a check whose list of groups has gaps.
 GROUP_LIST = "list of groups"
 _MAX_LAG, _MAX_LAG_MS, _MIN_MEMBERS = "max_lag", "max_lag_ms", "min_members"
 
@@ -33,8 +33,8 @@ class Snapshot(Generic[_View]):
 
 @dataclass(frozen=True, slots=True)
 class CheckLimits:
-    """What somebody asks for beside the rules. `lasting_ms` is how long was looked, 0 for one look: a rule that needs
-    more time than that fires on what lasted all of it. `fail_on` is the least severity that is not healthy."""
+    """Limits of the user, besides the rules. `lasting_ms` is the duration of the check, 0 for one look: a rule that
+    needs more time fires on states that lasted for all of it. `fail_on` is the lowest severity that isn't healthy."""
 
     max_lag: int | None = None
     max_lag_ms: int | None = None
@@ -46,8 +46,8 @@ class CheckLimits:
 
 @dataclass(frozen=True, slots=True)
 class CheckProblem:
-    """`rule` is that of a finding, or the limit that was passed: max_lag, max_lag_ms, min_members. A finding has the
-    `cause` of its incident, its `role` there, and how severe that is as a whole."""
+    """`rule` is a finding's, or the exceeded limit: max_lag, max_lag_ms, min_members. A finding has the `cause` of its
+    incident, its `role` in it, and the incident's severity."""
 
     rule: str
     severity: Severity
@@ -64,7 +64,7 @@ class CheckProblem:
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """The verdict on one subject. `summary` is what it looks like, `notes` are problems below what is asked for."""
+    """The verdict on one subject. `summary` describes it, `notes` are problems below `fail_on`."""
 
     check: str
     subject: str
@@ -91,7 +91,7 @@ def check_result(
     figures: Mapping[str, int | str | None],
     gaps: Iterable[Gap],
 ) -> CheckResult:
-    # Problems of one incident stay together, its cause first.
+    # Problems of an incident stay together, its cause first.
     ordered = sorted(problems, key=lambda problem: problem.order)
     severe = SEVERITIES[: SEVERITIES.index(limits.fail_on) + 1]
     failing = tuple(problem for problem in ordered if problem.severity in severe)
@@ -105,8 +105,8 @@ def rule_problems(
     limits: CheckLimits,
     own: Mapping[str, float] | None = None,
 ) -> list[CheckProblem]:
-    """Findings of these rules, by incident, the worst first. `own` are thresholds that the cluster itself sets; those
-    that somebody asks for win."""
+    """Findings of these rules, by incident, worst first. `own` are thresholds that the cluster itself sets; the user's
+    thresholds override them."""
     thresholds = {**(own or {}), **_shortened_thresholds(rules, limits.lasting_ms), **limits.thresholds}
     findings = {key_of(finding): finding for finding in findings_of(marts, thresholds) if finding.rule in rules}
     return [
@@ -123,7 +123,7 @@ def _problem(finding: Finding, incident: Incident, role: str) -> CheckProblem:
 
 
 def _shortened_thresholds(rules: Collection[str], lasting_ms: int) -> dict[str, float]:
-    """No trouble can reach its threshold in less time than that: all of the time is enough then."""
+    """In less time no state can reach its threshold, so lasting for the whole check is enough."""
     if not lasting_ms:
         return {}
     return {
@@ -135,7 +135,7 @@ def _shortened_thresholds(rules: Collection[str], lasting_ms: int) -> dict[str, 
 
 
 def lag_problems(lag: int | None, lag_ms: int | None, subject: str, limits: CheckLimits) -> list[CheckProblem]:
-    """Against `--max-lag` and `--max-lag-ms`, each where it is asked for; an unknown lag passes neither."""
+    """Compares with `--max-lag` and `--max-lag-ms`, if given; an unknown lag passes neither."""
     problems = []
     if limits.max_lag is not None and (lag is None or lag > limits.max_lag):
         text = "is unknown" if lag is None else f"is {count(lag, 'record')}, more than {limits.max_lag:,}"
@@ -154,7 +154,7 @@ def member_problems(members: int, subject: str, limits: CheckLimits) -> list[Che
 
 
 def summary_line(results: Sequence[CheckResult], kind: str, most: int = 3) -> str:
-    """All of them in one line, what is not healthy first; `kind` is the word for several."""
+    """All results in one line, unhealthy ones first; `kind` is the plural of the subjects."""
     unlisted = next((result for result in results if result.subject == GROUP_LIST), None)
     results = [result for result in results if result is not unlisted]
     failing = sorted(
@@ -162,10 +162,10 @@ def summary_line(results: Sequence[CheckResult], kind: str, most: int = 3) -> st
         key=lambda result: min(problem.order for problem in result.problems),
     )
     if unlisted is not None and not unlisted.healthy:
-        others = f" Else {summary_line(results, kind, most)}" if results else ""
+        others = f" Otherwise {summary_line(results, kind, most)}" if results else ""
         return f"not healthy: {unlisted.line}{others}"
     if not results:
-        return f"healthy: no {kind} there"
+        return f"healthy: no {kind}"
     if len(results) == 1:
         return f"{'not healthy' if failing else 'healthy'}: {results[0].line}"
     if not failing:

@@ -1,5 +1,5 @@
-"""Reads settings from the `KAFKASCOPE_…` environment variables. Each flag of a live command has one; secrets have one
-for the secret itself and one for a file that holds it."""
+"""Reads settings from the `KAFKASCOPE_…` environment variables. Each flag of a live command has one; secrets have two,
+for the secret itself and for the name of a file with it."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,17 +19,17 @@ _NUMBERS = ("timeout", "connect_timeout")
 _PATHS = ("ca", "certificate", "key", "token_file", "token_ca")
 _SWITCHES = ("bootstrap_controller", "tls", "insecure", "any_host_name")
 _SECRETS = ("ca_password", "key_password", "password", "token_client_secret")
-# the token's file is among the paths: it is read again for each authentication
+# the token's file is among the paths: it's reread for each authentication
 _PLAIN_SECRETS = ("token",)
 _LISTS = ("resolve",)
-# the file itself is no setting
+# the file itself isn't a setting
 _CONFIG = "config"
 
 _ON, _OFF = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
 
 def variables() -> list[str]:
-    """Every variable that is read."""
+    """The names of all variables."""
     names = [
         *_TEXTS,
         *_NUMBERS,
@@ -45,7 +45,7 @@ def variables() -> list[str]:
 
 
 def from_environment(environment: Mapping[str, str]) -> PartialSettings:
-    """An empty variable says nothing."""
+    """Ignores an empty variable."""
 
     def value(name: str) -> str | None:
         return environment.get(f"{VARIABLE_PREFIX}{name.upper()}") or None
@@ -87,7 +87,7 @@ def _seconds(name: str, text: str) -> float:
     except ValueError:
         seconds = 0.0
     if not 0 < seconds < float("inf"):
-        raise UsageError(f"{VARIABLE_PREFIX}{name.upper()} is '{text[:60]}'; a number of seconds above 0 is wanted")
+        raise UsageError(f"{VARIABLE_PREFIX}{name.upper()} is '{text[:60]}'; it must be a number of seconds above 0")
     return seconds
 
 
@@ -96,4 +96,4 @@ def _switch(name: str, text: str) -> bool:
         return True
     if text.lower() in _OFF:
         return False
-    raise UsageError(f"{VARIABLE_PREFIX}{name.upper()} is '{text[:60]}'; say 1 or 0")
+    raise UsageError(f"{VARIABLE_PREFIX}{name.upper()} is '{text[:60]}'; it must be 1 or 0")

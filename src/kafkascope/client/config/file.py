@@ -1,4 +1,4 @@
-"""Reads a file of client settings in Java's or librdkafka's format; its keys tell which of the two it is."""
+"""Reads a file of client settings in Java's or librdkafka's format, which it recognizes by the keys."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from kafkascope.limits import MAX_CONFIG_BYTES
 
 def read_config(path: Path) -> PartialSettings:
     text = _read(path)
-    # librdkafka has no escapes and no continuations; the keys that distinguish the two need neither
+    # librdkafka has no escapes or continuations; the keys that distinguish the formats need neither
     names = set(parse_librdkafka(text))
     if len(names & LIBRDKAFKA_ONLY) > len(names & JAVA_ONLY):
         return from_librdkafka(parse_librdkafka(text), str(path))
@@ -23,9 +23,9 @@ def read_config(path: Path) -> PartialSettings:
 def _read(path: Path) -> str:
     content = read_small(path, MAX_CONFIG_BYTES, "is it a file of client settings?")
     if b"\0" in content:
-        raise InputError(f"{path} is no text; --config takes client.properties or a librdkafka config")
+        raise InputError(f"{path} isn't text; --config takes client.properties or a librdkafka config")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        # what Java's own readers take where it is no UTF-8
+        # Java's own readers fall back to it too
         return content.decode("latin-1")

@@ -1,5 +1,5 @@
-"""Parses `sasl.jaas.config` by the rules of Kafka's JaasConfig, which are those of Java's StreamTokenizer. What it
-holds is secret and never part of an error."""
+"""Parses `sasl.jaas.config` by the rules of Kafka's JaasConfig, which are those of Java's StreamTokenizer. Its contents
+are secret and never part of an error."""
 
 import re
 from collections.abc import Iterator
@@ -10,11 +10,11 @@ from kafkascope.errors import InputError
 _FLAGS = ("required", "requisite", "sufficient", "optional")
 _ESCAPES = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _WORD = re.compile(r"[A-Za-z_$\u00a0-\uffff][\w.$\u00a0-\uffff-]*")
-# a number is no value to Java: an unquoted value that starts with a digit is refused there too
+# Java has no numbers here: it also refuses an unquoted value that starts with a digit
 _NUMBER = re.compile(r"[-.]?[0-9.]+")
 _OCTAL = re.compile(r"[0-3][0-7]{0,2}|[4-7][0-7]?")
 
-# A user's name is shown; a password that has run into it must not be.
+# A user name is shown, but a password that ran into it must not be.
 _MISSING_QUOTE = re.compile(r"(?:password|clientSecret)\s*=", re.IGNORECASE)
 
 _END, _NUMBER_KIND = ";", "number"
@@ -32,14 +32,14 @@ class JaasLogin:
 
 
 def parse_jaas(text: str, where: str) -> JaasLogin:
-    """Kafka takes exactly one entry."""
+    """Kafka accepts exactly one entry."""
     tokens = list(_tokens(text))
     if len(tokens) < 2 or tokens[0][0] != "word":
         raise InputError(
-            f"{where}: sasl.jaas.config starts with a login module and a flag, as `….PlainLoginModule required`"
+            f"{where}: sasl.jaas.config must start with a login module and a flag, as in `….PlainLoginModule required`"
         )
     if tokens[1][1].lower() not in _FLAGS:
-        raise InputError(f"{where}: sasl.jaas.config has no flag (required, …) behind its login module")
+        raise InputError(f"{where}: sasl.jaas.config has no flag (required, …) after its login module")
     options: dict[str, str] = {}
     index = 2
     while index < len(tokens) and tokens[index] != (_END, _END):
@@ -48,18 +48,18 @@ def parse_jaas(text: str, where: str) -> JaasLogin:
             raise InputError(f"{where}: sasl.jaas.config: option {len(options) + 1} has no name")
         value = tokens[index + 2] if len(tokens) > index + 2 and tokens[index + 1][1] == "=" else (_END, _END)
         if value[0] not in ("word", "quoted"):
-            # by its number: behind a quote too many, the name is the rest of a password
-            problem = f'option {len(options) + 1} has no value; put values in quotes, as username="…"'
+            # by its number: after a superfluous quote, the name is the rest of a password
+            problem = f'option {len(options) + 1} has no value; put values in quotes, as in username="…"'
             raise InputError(f"{where}: sasl.jaas.config: {problem}")
         if name != "password" and _MISSING_QUOTE.search(value[1]):
-            problem = f"the value of option {len(options) + 1} holds another option; a quote is missing"
+            problem = f"the value of option {len(options) + 1} contains another option; a quote is missing"
             raise InputError(f"{where}: sasl.jaas.config: {problem}")
         options[name] = value[1]
         index += 3
     if index == len(tokens):
-        raise InputError(f"{where}: sasl.jaas.config does not end with a semicolon")
+        raise InputError(f"{where}: sasl.jaas.config doesn't end with a semicolon")
     if index + 1 < len(tokens):
-        raise InputError(f"{where}: sasl.jaas.config has more than one login module; Kafka takes one")
+        raise InputError(f"{where}: sasl.jaas.config has more than one login module; Kafka accepts one")
     return JaasLogin(tokens[0][1].rpartition(".")[2], options)
 
 
@@ -74,7 +74,7 @@ def _tokens(text: str) -> Iterator[tuple[str, str]]:
             end = text.find("*/", position + 2)
             position = len(text) if end < 0 else end + 2
         elif character == "/":
-            # one slash is a comment too, up to the end of the line; the character behind it is swallowed unseen
+            # a single slash begins a comment too, up to the end of the line; the character after it is dropped
             ends = [place for mark in "\r\n" if (place := text.find(mark, position + 2)) >= 0]
             position = min(ends, default=len(text))
         elif character in "\"'":

@@ -1,5 +1,5 @@
-"""Translates the keys of a Java client.properties into settings. Keys of producers and consumers are ignored; keys that
-would change how we connect and aren't supported are listed in one line."""
+"""Translates the keys of a Java client.properties to settings. Keys of producers and consumers are ignored; unsupported
+keys that would change the connection are listed in one line."""
 
 from collections.abc import Mapping
 from difflib import get_close_matches
@@ -21,7 +21,7 @@ SECURITY_PROTOCOLS = {  # security.protocol → (TLS, SASL)
     "SASL_PLAINTEXT": (False, True),
     "SASL_SSL": (True, True),
 }
-# What Java takes where the file says nothing, GSSAPI among them: such a file works with Kerberos or not at all.
+# Java's defaults, including GSSAPI: a file without a mechanism works with Kerberos or not at all.
 DEFAULT_MECHANISM = "GSSAPI"
 
 READ = (
@@ -33,7 +33,7 @@ READ = (
     *("sasl.mechanism", "sasl.jaas.config", "sasl.oauthbearer.token.endpoint.url", "sasl.oauthbearer.scope"),
     *("sasl.oauthbearer.client.credentials.client.id", "sasl.oauthbearer.client.credentials.client.secret"),
 )
-# About Java's own machinery, or about refreshing what we fetch when it is needed: nothing changes without them.
+# Keys about Java's own machinery, or about refreshing what we get on demand: nothing changes without them.
 _HARMLESS = (
     *("ssl.protocol", "ssl.enabled.protocols", "ssl.keymanager.algorithm", "ssl.trustmanager.algorithm"),
     *("ssl.secure.random.implementation", "sasl.login.class", "sasl.login.connect.timeout.ms", "security.providers"),
@@ -45,7 +45,7 @@ _HARMLESS = (
     *("sasl.oauthbearer.jwt.validator.class",),
 )
 _HARMLESS_STARTS = ("sasl.kerberos.", "sasl.oauthbearer.jwks.")
-# What errors call the thing that was read; the later of two holds.
+# The key that errors name; the later of two wins.
 _ORIGINS = (
     *(("bootstrap", "bootstrap.controllers"), ("bootstrap", "bootstrap.servers"), ("ca", "ssl.truststore.location")),
     *(("certificate", "ssl.keystore.location"), ("username", "sasl.jaas.config"), ("token_ca", "sasl.jaas.config")),
@@ -53,7 +53,7 @@ _ORIGINS = (
 _MODULES = ("Krb5LoginModule", *(mechanism.java_module for mechanism in MECHANISMS))
 _OPTIONS = ("username", "password", "tokenauth")
 _SYNONYMS = {"user": "username", "login": "username", "pass": "password", "passwd": "password", "pwd": "password"}
-# Kafka's own handlers: what they do we do.
+# Kafka's own handlers, which kafkascope replaces.
 _HANDLERS = (
     "OAuthBearerLoginCallbackHandler",
     "DefaultJwtRetriever",
@@ -73,10 +73,12 @@ JAVA_ONLY = frozenset(
 
 
 def from_java(keys: Mapping[str, str], where: str) -> PartialSettings:
-    """A value that a config provider should fill in is refused: taken literally it would be wrong."""
+    """Refuses a value for a config provider: its literal text would be wrong."""
     for name in READ:
         if "${" in keys.get(name, "") and "config.providers" in keys:
-            raise UsageError(f"{where}: {name} asks a config provider, which kafkascope has not; write out the value")
+            raise UsageError(
+                f"{where}: {name} uses a config provider, which kafkascope doesn't support; write out the value"
+            )
     refuse_missing_line_end(keys, where)
     tls, sasl = _protocol(keys, where)
     settings: dict[str, Any] = {
@@ -104,7 +106,7 @@ def from_java(keys: Mapping[str, str], where: str) -> PartialSettings:
 def _protocol(keys: Mapping[str, str], where: str) -> tuple[bool, bool]:
     protocol = keys.get("security.protocol", "PLAINTEXT").strip().upper()
     if protocol not in SECURITY_PROTOCOLS:
-        raise UsageError(f"{where}: security.protocol is none of {', '.join(SECURITY_PROTOCOLS)}")
+        raise UsageError(f"{where}: security.protocol must be one of {', '.join(SECURITY_PROTOCOLS)}")
     return SECURITY_PROTOCOLS[protocol]
 
 
@@ -119,7 +121,7 @@ def _tls(keys: Mapping[str, str]) -> dict[str, Any]:
     for name, key in (("store_password", "ssl.keystore.password"), ("key_password", "ssl.key.password")):
         if keys.get(key):
             settings[name] = Secret(keys[key])
-    # Java: an empty one turns the comparison off
+    # in Java an empty value turns the comparison off
     if keys.get("ssl.endpoint.identification.algorithm", "https").strip() == "":
         settings["any_host_name"] = True
     return settings
@@ -137,7 +139,7 @@ def _trust(keys: Mapping[str, str], name: str) -> dict[str, Any]:
 
 
 def _inline(text: str) -> bytes:
-    """PEM in one value: line ends are continuations, or blanks where someone joined the lines."""
+    """PEM in one value: line ends are continuations, or blanks if someone joined the lines."""
     begin, dash, body = text.partition("-----BEGIN ")
     if not dash:
         return text.encode()
@@ -145,7 +147,7 @@ def _inline(text: str) -> bytes:
     for block in body.split("-----BEGIN "):
         label, _, after_label = block.partition("-----")
         inside, _, _ = after_label.partition("-----END ")
-        # an encrypted key of the older kind has headers in front of an empty line; those stay as they are
+        # an encrypted key of the older kind has headers before an empty line; they stay unchanged
         if ":" not in inside:
             inside = "\n" + "\n".join(inside.split()) + "\n"
         out.append(f"-----BEGIN {label}-----{inside}-----END {label}-----\n")
@@ -153,7 +155,7 @@ def _inline(text: str) -> bytes:
 
 
 def _sasl(keys: Mapping[str, str], where: str) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The settings, and notes."""
+    """Returns the settings, and notes."""
     name = mechanism_of(keys.get("sasl.mechanism", "").strip() or DEFAULT_MECHANISM, "sasl.mechanism", where)
     mechanism = mechanism_named(name)
     settings: dict[str, Any] = {"sasl_mechanism": name}
@@ -165,7 +167,7 @@ def _sasl(keys: Mapping[str, str], where: str) -> tuple[dict[str, Any], tuple[st
     module = mechanism.java_module
     if login.module != module:
         module_there = login.module if login.module in _MODULES else "another login module"
-        raise InputError(f"{where}: sasl.mechanism is {name}, sasl.jaas.config has {module_there}, not {module}")
+        raise InputError(f"{where}: sasl.mechanism is {name}, but sasl.jaas.config has {module_there}, not {module}")
     return settings | _user(login), tuple(
         f"{where}: sasl.jaas.config: no option is called {name}; did you mean {near}?"
         for name in login.options
@@ -174,7 +176,7 @@ def _sasl(keys: Mapping[str, str], where: str) -> tuple[dict[str, Any], tuple[st
 
 
 def _likely_option(name: str) -> str | None:
-    """The option that a misspelt one means. None where a name may be anything, the rest of a password too."""
+    """The option that a misspelt one means. None if the name may be anything, even the rest of a password."""
     if name in _OPTIONS or not name.isalpha():
         return None
     near = get_close_matches(name.lower(), _OPTIONS, n=1, cutoff=0.85)
@@ -193,7 +195,7 @@ def _user(login: JaasLogin) -> dict[str, Any]:
 
 
 def _oauth(keys: Mapping[str, str], options: Mapping[str, str], where: str) -> dict[str, Any]:
-    """Keys of the file hold before options of the login module, as in Java since 4.1."""
+    """Keys of the file override options of the login module, as in Java since 4.1."""
     settings: dict[str, Any] = {}
     url = keys.get("sasl.oauthbearer.token.endpoint.url", "").strip()
     parsed = urlparse(url)
@@ -225,7 +227,7 @@ def _notes(keys: Mapping[str, str], where: str, *, tls: bool, sasl: bool) -> tup
     unused = unused or ("ssl.truststore.location" if not tls and keys.get("ssl.truststore.location") else None)
     if unused:
         protocol = keys.get("security.protocol", "PLAINTEXT, the default")
-        notes.append(f"{where}: {unused} is not used, because security.protocol is {protocol}")
+        notes.append(f"{where}: {unused} isn't used, because security.protocol is {protocol}")
     return tuple(notes)
 
 

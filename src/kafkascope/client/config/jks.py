@@ -1,7 +1,7 @@
 """Parses Java key stores (JKS): trusted certificates and encrypted private keys.
 
-The format has no standard but Java's own: a counted list of entries behind FEEDFEED, then SHA-1 over password, a
-phrase and all before. A key is XORed with a SHA-1 chain that starts from the password and a salt of 20 bytes.
+Only Java defines the format: FEEDFEED, a counted list of entries, then SHA-1 over the password, a phrase and everything
+before. A key is XORed with a SHA-1 chain that starts from the password and a salt of 20 bytes.
 """
 
 import hashlib
@@ -15,13 +15,13 @@ from kafkascope.errors import InputError
 _PHRASE = b"Mighty Aphrodite"
 _DIGEST_BYTES = 20
 _KEY, _TRUSTED = 1, 2
-# the algorithm's object id 1.3.6.1.4.1.42.2.17.1.1, which only Java knows
+# the algorithm's object id 1.3.6.1.4.1.42.2.17.1.1, known only to Java
 _PROTECTION = bytes.fromhex("060a2b060104012a02110101")
 
 
 @dataclass(frozen=True, slots=True)
 class LockedKey:
-    """A private key as the store has it, and its certificate chain in DER, its own first."""
+    """A private key as stored, and its certificate chain in DER, the key's own first."""
 
     alias: str
     chain: list[bytes]
@@ -55,20 +55,20 @@ class JksStore:
 
 
 def read_jks(content: bytes, password: Secret | None, where: str) -> JksStore:
-    """Without a password the digest stays unchecked, as in Java: certificates are no secret."""
+    """Without a password the digest isn't checked, as in Java: certificates aren't secret."""
     body, digest = content[:-_DIGEST_BYTES], content[-_DIGEST_BYTES:]
     if password is not None:
         expected = hashlib.sha1(password.reveal().encode("utf-16-be") + _PHRASE + body).digest()  # noqa: S324
         if not hmac.compare_digest(expected, digest):
-            raise InputError(f"{where}: the password is wrong, or the key store was changed")
+            raise InputError(f"{where}: the password is wrong, or the key store was modified")
     try:
         return _entries(_Reader(body, 4))
     except (struct.error, IndexError, UnicodeDecodeError):
-        raise InputError(f"{where} is no whole JKS key store") from None
+        raise InputError(f"{where} isn't a complete JKS key store") from None
 
 
 class _Reader:
-    """Java's DataInputStream, which fails where the bytes end."""
+    """Reads like Java's DataInputStream, and fails at the end of the bytes."""
 
     __slots__ = ("_body", "_position")
 
@@ -96,7 +96,7 @@ def _entries(reader: _Reader) -> JksStore:
     store = JksStore([], [])
     for _ in range(count):
         kind, alias = reader.number("I"), reader.text()
-        reader.number("Q")  # when it was made
+        reader.number("Q")  # creation time
         if kind == _TRUSTED:
             store.certificates.append(_certificate(reader, version))
         elif kind == _KEY:

@@ -1,7 +1,7 @@
 """Reads certificates and private keys from PEM, JKS or PKCS12 files and returns them as PEM.
 
-JKS is read here: its format is small and the one library for it is no longer kept. PKCS12 needs `cryptography`.
-"""
+JKS is parsed here: its format is small and the only library for it is no longer maintained. PKCS12 needs
+`cryptography`."""
 
 import base64
 import re
@@ -15,7 +15,7 @@ from kafkascope.extras import need_extras
 from kafkascope.limits import MAX_STORE_BYTES
 
 JKS, JCEKS = b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce"
-# PKCS12 is DER: a sequence, of two length bytes or of unknown length
+# PKCS12 is DER: a sequence, with two length bytes or of unknown length
 _PKCS12 = (b"\x30\x82", b"\x30\x80", b"\x30\x81", b"\x30\x83")
 _BLOCK = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----.*?-----END \1-----", re.DOTALL)
 _CERTIFICATES = (b"CERTIFICATE", b"X509 CERTIFICATE", b"TRUSTED CERTIFICATE")
@@ -23,7 +23,7 @@ _CERTIFICATES = (b"CERTIFICATE", b"X509 CERTIFICATE", b"TRUSTED CERTIFICATE")
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What one side of mTLS shows: its certificate with the chain, and the key; both PEM."""
+    """The identity of one side of mTLS: its certificate with the chain, and the key, both in PEM."""
 
     certificate: bytes
     key: Secret
@@ -37,7 +37,7 @@ def read_trust(path: Path, password: Secret | None) -> bytes:
         from kafkascope.client.config.jks import read_jks
 
         store = read_jks(content, password, str(path))
-        # Java trusts the certificate of a key too, and not the rest of its chain
+        # Java also trusts the certificate of a key, but not the rest of its chain
         certificates = [*store.certificates, *(certificate for entry in store.keys for certificate in entry.chain[:1])]
     elif content.startswith(_PKCS12):
         _, certificates = _pkcs12(content, password, path)
@@ -52,7 +52,7 @@ def read_trust(path: Path, password: Secret | None) -> bytes:
 
 
 def read_identity(path: Path, key: Path | None, store_password: Secret | None, key_password: Secret | None) -> Identity:
-    """Certificate and key: of one store, of one PEM file, or of two."""
+    """Certificate and key from one store, one PEM file, or two PEM files."""
     content = _read(path)
     if content.startswith(JKS):
         from kafkascope.client.config.jks import read_jks
@@ -73,7 +73,7 @@ def read_identity(path: Path, key: Path | None, store_password: Secret | None, k
             raise _nothing(path, content, "certificate")
         keys = _keys(content if key is None else _read(key))
         if not keys:
-            raise InputError(f"{key or path} holds no private key in PEM; --key FILE names where it is")
+            raise InputError(f"{key or path} has no private key in PEM; give its file with --key FILE")
         return Identity(certificate, Secret(keys.decode()), key_password)
     pem = _pem("PRIVATE KEY", der).decode()
     return Identity(b"".join(_pem("CERTIFICATE", certificate) for certificate in chain), Secret(pem))
@@ -90,7 +90,7 @@ def _keys(content: bytes) -> bytes:
 
 
 def _pkcs12(content: bytes, password: Secret | None, path: Path) -> tuple[bytes | None, list[bytes]]:
-    """(private key or None, certificates, the key's own first); all DER."""
+    """(private key or None, certificates with the key's own first), all in DER."""
     need_extras(f"{path} is PKCS12, which", "live")
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, pkcs12
@@ -98,12 +98,10 @@ def _pkcs12(content: bytes, password: Secret | None, path: Path) -> tuple[bytes 
     try:
         store = pkcs12.load_pkcs12(content, password.reveal().encode() if password else None)
     except ValueError:
-        problem = "the password is wrong, or this is no PKCS12 file" if password else "it needs a password"
+        problem = "the password is wrong, or this isn't a PKCS12 file" if password else "it needs a password"
         raise InputError(f"{path}: {problem}") from None
     except UnsupportedAlgorithm:
-        raise InputError(
-            f"{path}: its encryption is not known here; write it anew with keytool -importkeystore"
-        ) from None
+        raise InputError(f"{path}: its encryption isn't supported; convert it with keytool -importkeystore") from None
     entries = [*([store.cert] if store.cert else []), *store.additional_certs]
     certificates = [entry.certificate.public_bytes(Encoding.DER) for entry in entries]
     if store.key is None:
@@ -126,5 +124,5 @@ def _read(path: Path) -> bytes:
 
 def _nothing(path: Path, content: bytes, missing: str) -> InputError:
     if not content.strip():
-        return InputError(f"{path} is empty; a {missing} is wanted")
-    return InputError(f"{path} holds no {missing}: it is no PEM, PKCS12 or JKS with one")
+        return InputError(f"{path} is empty; it should have a {missing}")
+    return InputError(f"{path} has no {missing}; it must be PEM, PKCS12 or JKS with one")

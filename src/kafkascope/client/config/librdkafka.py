@@ -1,4 +1,4 @@
-"""Translates the keys of a librdkafka config into settings. Keys of producers and consumers are ignored."""
+"""Translates the keys of a librdkafka config to settings. Keys of producers and consumers are ignored."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -33,25 +33,25 @@ LIBRDKAFKA_ONLY = frozenset(
         *("queue.buffering.max.ms", "enable.auto.offset.store", "broker.address.family", "api.version.request"),
     }
 )
-# What errors call the thing that was read; the later of two holds.
+# The key that errors name; the later of two wins.
 _ORIGINS = (
     *(("bootstrap", "metadata.broker.list"), ("bootstrap", "bootstrap.servers"), ("ca", "ssl.ca.location")),
     *(("certificate", "ssl.keystore.location"), ("certificate", "ssl.certificate.location")),
     *(("key", "ssl.key.location"), ("token_ca", "https.ca.location")),
 )
-# About its own machinery: nothing changes without them.
+# Keys about its own machinery: nothing changes without them.
 _HARMLESS = (
     *("ssl.cipher.suites", "ssl.curves.list", "ssl.sigalgs.list", "ssl.providers"),
     *("sasl.oauthbearer.config", "enable.sasl.oauthbearer.unsecure.jwt"),
 )
 _HARMLESS_STARTS = ("sasl.kerberos.",)
 _STARTS = ("ssl.", "sasl.", "security.", "https.")
-# Java has four names, librdkafka the same in lower case and one that is no longer there.
+# Java has four names; librdkafka has them in lower case, and one that no longer exists.
 _FALSE = ("false", "f", "0")
 
 
 def parse_librdkafka(text: str) -> dict[str, str]:
-    """`key=value` a line, `#` in front for comments; the last one of a key holds."""
+    """One `key=value` per line, comments after `#`; the last value of a key wins."""
     settings: dict[str, str] = {}
     for line in text.splitlines():
         name, equals, value = line.strip().partition("=")
@@ -64,7 +64,7 @@ def from_librdkafka(keys: Mapping[str, str], where: str) -> PartialSettings:
     refuse_missing_line_end(keys, where)
     protocol = keys.get("security.protocol", "plaintext").upper()
     if protocol not in SECURITY_PROTOCOLS:
-        raise UsageError(f"{where}: security.protocol is none of {', '.join(SECURITY_PROTOCOLS).lower()}")
+        raise UsageError(f"{where}: security.protocol must be one of {', '.join(SECURITY_PROTOCOLS).lower()}")
     tls, sasl = SECURITY_PROTOCOLS[protocol]
     settings: dict[str, Any] = {
         "bootstrap": keys.get("bootstrap.servers") or keys.get("metadata.broker.list") or None,
@@ -107,12 +107,12 @@ def _authorities(keys: Mapping[str, str], prefix: str, name: str) -> dict[str, A
     pem, location = keys.get(f"{prefix}.ca.pem"), keys.get(f"{prefix}.ca.location")
     if pem:
         return {f"{name}_pem": certificates_of(_lines(pem)) or None}
-    # `probe` is librdkafka's word for the system's own
+    # in librdkafka `probe` means the system's authorities
     return {name: Path(location)} if location and location != "probe" else {}
 
 
 def _lines(text: str) -> bytes:
-    """A value is one line: line ends inside PEM are written as \\n."""
+    """Values are one line: line ends inside PEM are written as \\n."""
     return text.replace("\\n", "\n").encode()
 
 
@@ -132,7 +132,7 @@ def _oauth(keys: Mapping[str, str], where: str) -> dict[str, Any]:
     prefix = "sasl.oauthbearer."
     method = keys.get(f"{prefix}method", "default").lower()
     if method not in ("default", "oidc"):
-        raise UsageError(f"{where}: sasl.oauthbearer.method is not oidc, the one that kafkascope has")
+        raise UsageError(f"{where}: sasl.oauthbearer.method must be oidc, the only one that kafkascope has")
     credentials = f"{prefix}client.credentials.client."
     secret = keys.get(f"{prefix}client.secret") or keys.get(f"{credentials}secret")
     pairs = [pair.partition("=") for pair in keys.get(f"{prefix}extensions", "").split(",") if "=" in pair]

@@ -1,5 +1,5 @@
-"""Merges what flags, variables and a file set into one `Settings`. The first source that sets a thing wins, and what
-belongs together comes from one of them."""
+"""Merges flags, variables and a file to one `Settings`. The first source that sets a field wins, and fields that belong
+together come from one source."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -19,9 +19,9 @@ _TLS_SCHEME = re.compile(r"\b((?:SASL_)?SSL)://", re.IGNORECASE)
 
 _TLS = ("ca", "ca_pem", "certificate", "certificate_pem", "insecure", "any_host_name", "server_name")
 _SASL = ("sasl_mechanism", "username", "password", "token", "token_file", "token_url")
-# Where one of these is set, the others are not taken from a source further down.
+# If a source sets one of these, the others aren't taken from a later source.
 _INSTEAD = (("ca", "ca_pem"), ("certificate", "certificate_pem"), ("token", "token_file", "token_url"))
-# Nor, of a file, what goes with another of the first: its password is for its user and its store.
+# The same for a file's fields that belong to them: its password is for its user and its store.
 _TOGETHER = (
     (("ca", "ca_pem"), ("ca", "ca_pem", "ca_password")),
     (
@@ -35,8 +35,8 @@ _TOGETHER = (
 
 @dataclass(frozen=True, slots=True)
 class PartialSettings:
-    """What one source says; None where it says nothing. `notes` are for the user, one line each; `origins` what errors
-    call the place of a field, as `client.properties: ssl.truststore.location`, where a flag does not."""
+    """The fields that one source sets; None means not set. `notes` are lines for the user; `origins` are names of
+    fields for errors, such as `client.properties: ssl.truststore.location`, for sources other than flags."""
 
     bootstrap: str | None = None
     bootstrap_controller: bool | None = None
@@ -76,8 +76,7 @@ class PartialSettings:
     origins: Mapping[str, str] = field(default_factory=dict)
 
     def with_implied(self) -> "PartialSettings":
-        """Who names a certificate wants TLS, who names a user SASL: for flags and variables, which have no
-        security.protocol."""
+        """A certificate implies TLS, and a user SASL: for flags and variables, which have no security.protocol."""
         tls, sasl = self.tls, self.sasl
         if tls is None and any(getattr(self, name) for name in _TLS):
             tls = True
@@ -86,7 +85,8 @@ class PartialSettings:
         return replace(self, tls=tls, sasl=sasl)
 
     def merged_over(self, lower: "PartialSettings", *, of_file: bool = False) -> "PartialSettings":
-        """A password from a variable may go with a user from a flag; one from a file goes with the file's user."""
+        """A password from a variable may belong to a user from a flag; a password from a file only belongs to the
+        file's user."""
         kept = {field.name: getattr(lower, field.name) for field in fields(PartialSettings)}
         for names, follow in (*((names, names) for names in _INSTEAD), *(_TOGETHER if of_file else ())):
             if any(getattr(self, name) is not None for name in names):
@@ -98,14 +98,14 @@ class PartialSettings:
 
 
 def make_settings(partial: PartialSettings, prompt: Callable[[str], Secret | None]) -> Settings:
-    """`ask` prompts for a secret by the name of the thing; None where there is nobody to ask."""
+    """`ask` prompts for a secret by its name; None if nobody can be asked."""
     if not partial.bootstrap:
         raise UsageError(
-            "no address is given: say HOST:PORT, set KAFKASCOPE_BOOTSTRAP, or bootstrap.servers in --config"
+            "no address is given: write HOST:PORT, or set KAFKASCOPE_BOOTSTRAP, or bootstrap.servers in --config"
         )
     plain = Settings(parse_addresses(partial.bootstrap, partial.origins.get("bootstrap")))
     if partial.tls is None and (scheme := _TLS_SCHEME.search(partial.bootstrap)):
-        raise UsageError(f"{scheme[1]}:// says that the listener has TLS: add --tls, or --no-tls to dial it without")
+        raise UsageError(f"{scheme[1]}:// means a listener with TLS: add --tls, or --no-tls to connect without")
     return Settings(
         bootstrap=plain.bootstrap,
         controllers=bool(partial.bootstrap_controller),
@@ -130,7 +130,7 @@ def _tls(partial: PartialSettings) -> Tls:
         check_host_name=not partial.any_host_name,
         server_name=partial.server_name,
     )
-    # tried here, where files are known by name; it is kept for the connections
+    # tried here, where names of files are known, and kept for the connections
     from kafkascope.client.transport.tls import context
 
     if ca is not None:
@@ -146,7 +146,7 @@ def _trust(partial: PartialSettings, name: str, pem: bytes | None, password: Sec
     path: Path | None = getattr(partial, name)
     if path is None:
         return pem
-    # only where there is a store: most calls go without
+    # only if there is a store: most calls need none
     from kafkascope.client.config.key_stores import read_trust
 
     with _errors_name_origin(partial, name):
@@ -155,13 +155,13 @@ def _trust(partial: PartialSettings, name: str, pem: bytes | None, password: Sec
 
 @contextmanager
 def _errors_name_origin(partial: PartialSettings, *names: str) -> Iterator[None]:
-    """Errors inside name the file that one of these fields leads to, and where that was read; the first of them is
-    meant where an error does not say."""
+    """Errors inside name the file of one of these fields, and where it was set; the first field, unless the error names
+    another."""
     paths = {name: path for name in names if (path := getattr(partial, name)) is not None}
     for name, path in paths.items():
-        # two lines that ran together: the path holds the next key, and its value
+        # two joined lines: the path contains the next key and its value
         if name in partial.origins and "=" in str(path) and not path.exists():
-            raise InputError(f"{partial.origins[name]}: there is no such file")
+            raise InputError(f"{partial.origins[name]}: this file doesn't exist")
     try:
         yield
     except InputError as error:
@@ -182,10 +182,10 @@ def _identity(partial: PartialSettings) -> "Identity | None":
             return read_identity(partial.certificate, partial.key, store_password, partial.key_password)
     if partial.certificate_pem is not None:
         if partial.key_pem is None:
-            raise UsageError("a certificate is given without its key")
+            raise UsageError("the certificate has no key; give --key FILE")
         return Identity(partial.certificate_pem, partial.key_pem, partial.key_password)
     if partial.key is not None:
-        raise UsageError("a key is given without its certificate; say --certificate FILE too")
+        raise UsageError("the key has no certificate; give --certificate FILE too")
     return None
 
 
@@ -193,8 +193,8 @@ def _sasl(partial: PartialSettings, prompt: Callable[[str], Secret | None]) -> S
     has_token = partial.token or partial.token_file or partial.token_url
     name = partial.sasl_mechanism or (by_token().name if has_token else None)
     if name is None:
-        raise UsageError(f"which SASL mechanism? say --sasl-mechanism, one of {', '.join(mechanism_names())}")
-    # One that we have not is named once the broker has reported what it offers.
+        raise UsageError(f"the SASL mechanism is missing: give --sasl-mechanism, one of {', '.join(mechanism_names())}")
+    # An unknown one is refused once the broker has reported what it offers.
     mechanism = mechanism_named(name.upper())
     needs = mechanism.needs if mechanism else None
     password = _password(partial, name.upper(), prompt) if needs == PASSWORD else partial.password
@@ -221,7 +221,7 @@ def _password(partial: PartialSettings, mechanism: str, prompt: Callable[[str], 
         path, _, key = partial.origins.get("username", "").rpartition(": ")
         ways_with_file = f"set KAFKASCOPE_USERNAME, or write username in {key} of {path}"
         ways = ways_with_file if key else "or set KAFKASCOPE_USERNAME"
-        raise UsageError(f"{mechanism} needs a user: say --username, {ways}")
+        raise UsageError(f"{mechanism} needs a user: give --username, {ways}")
     password = partial.password or prompt(f"password of {partial.username}")
     if password is None:
         raise UsageError(f"{mechanism} needs a password: --password-file FILE or KAFKASCOPE_PASSWORD")
@@ -229,16 +229,16 @@ def _password(partial: PartialSettings, mechanism: str, prompt: Callable[[str], 
 
 
 def _token_secret(partial: PartialSettings, mechanism: str, prompt: Callable[[str], Secret | None]) -> Secret | None:
-    """The client secret, where a token has to be fetched with one."""
+    """The client secret, if getting a token needs one."""
     if partial.token is not None or partial.token_file is not None:
         return None
     if partial.token_url is None:
         raise UsageError(f"{mechanism} needs a token: --token-file FILE, KAFKASCOPE_TOKEN, or --token-url URL")
     if partial.token_client_id is None:
-        raise UsageError("a token endpoint wants to know who asks: say --token-client-id")
+        raise UsageError("a token endpoint needs a client id: give --token-client-id")
     secret = partial.token_client_secret or prompt(f"client secret of {partial.token_client_id}")
     if secret is None:
         raise UsageError(
-            "a token endpoint wants a client secret: --token-client-secret-file FILE or KAFKASCOPE_TOKEN_CLIENT_SECRET"
+            "a token endpoint needs a client secret: --token-client-secret-file FILE or KAFKASCOPE_TOKEN_CLIENT_SECRET"
         )
     return secret

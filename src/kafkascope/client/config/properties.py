@@ -11,7 +11,7 @@ _HEX = re.compile(r"[0-9a-fA-F]{4}")
 
 
 def parse_properties(text: str, where: str) -> dict[str, str]:
-    """The last one of a key holds."""
+    """The last value of a key wins."""
     properties: dict[str, str] = {}
     for number, line in _logical_lines(text):
         end = _end_of_key(line)
@@ -31,11 +31,11 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
         index += 1
         if not line or line[0] in "#!":
             continue
-        # an odd number of backslashes at the end: the line goes on, and `#` starts no comment there
+        # an odd number of backslashes at the end: the line continues, and `#` starts no comment there
         while _goes_on(line) and index < len(lines) and line != "\\":
             line = line[:-1] + lines[index].lstrip(_BLANK)
             index += 1
-        # nothing but a backslash: what follows starts a line of its own
+        # only a backslash: the next line starts on its own
         if line != "\\" or index == len(lines):
             yield number, line[:-1] if _goes_on(line) else line
 
@@ -45,7 +45,7 @@ def _goes_on(line: str) -> bool:
 
 
 def _end_of_key(line: str) -> int:
-    """The first `=`, `:` or blank without a backslash in front."""
+    """The first `=`, `:` or blank without a backslash before it."""
     position = 0
     while position < len(line):
         if line[position] == "\\":
@@ -70,11 +70,11 @@ def _unescape(text: str, where: str, number: int) -> str:
         elif text[position + 1] == "u":
             digits = _HEX.match(text, position + 2)
             if digits is None:
-                raise InputError(f"{where} line {number}: \\u wants four hex digits")
+                raise InputError(f"{where} line {number}: \\u needs four hex digits")
             out.append(chr(int(digits[0], 16)))
             position += 6
         else:
             out.append(_ESCAPES.get(text[position + 1], text[position + 1]))
             position += 2
-    # two escapes can be the halves of one character
+    # two escapes can be the surrogates of one character
     return "".join(out).encode("utf-16", "surrogatepass").decode("utf-16", "replace")

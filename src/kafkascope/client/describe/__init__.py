@@ -1,1 +1,1 @@
-"""Views of a live cluster: each module fetches one and returns it as a frozen value, with a list of what it lacks."""
+"""Describes a live cluster: each module fetches one view and returns it as a frozen value, with a list of its gaps."""

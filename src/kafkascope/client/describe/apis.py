@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 
 _Ranges = Mapping[int, tuple[int, int]]
 
-# A 4.x broker says that it has Produce from version 0 and answers from 3 on (KAFKA-18659).
+# A 4.x broker advertises Produce from version 0 but accepts 3 and later (KAFKA-18659).
 _PRODUCE, _FIRST_PRODUCE = 0, 3
-_FETCH, _FIRST_FETCH = 1, 4  # by which such a broker is known (KIP-896)
-# Served where a plugin of the broker takes metrics of clients (KIP-714): they say nothing about a release.
+_FETCH, _FIRST_FETCH = 1, 4  # the mark of such a broker (KIP-896)
+# Served if a plugin of the broker takes metrics of clients (KIP-714): they don't depend on the release.
 _TELEMETRY = frozenset((71, 72))
-# What none but nodes of a cluster send to one another is no client's business.
+# Clients don't need APIs that only nodes of a cluster send to each other.
 _CLIENTS = ("client", "consumer", "producer", "Streams", "Connect")
 
 
 @dataclass(frozen=True, slots=True)
 class ApiLine:
-    """`node` is what it answers, `catalog` every version that any release had, `gone` what it serves no more, `unknown`
-    what the catalog does not have. Versions as `0-3, 5`."""
+    """`node` is the versions it serves, `catalog` every version that any release had, `gone` those it no longer serves,
+    `unknown` those that the catalog doesn't have. Versions are written as `0-3, 5`."""
 
     key: int
     api: str | None
@@ -43,7 +43,7 @@ class ApiLine:
 
 @dataclass(frozen=True, slots=True)
 class NodeApis:
-    """`releases` are those that fit best, `differences` the APIs that they have otherwise; none is a perfect fit."""
+    """`releases` are those that fit best, `differences` the APIs in which they differ; none means a perfect fit."""
 
     node: NodeAddress
     releases: tuple[str, ...]
@@ -52,17 +52,17 @@ class NodeApis:
 
 @dataclass(frozen=True, slots=True)
 class Unserved:
-    """An API that a client sends and the node answers in none of its versions."""
+    """An API that a client sends and that the node serves in none of the client's versions."""
 
     api: str
     client: str
-    node: str | None  # None where the node does not know the API
-    why: str  # `dropped`: the client is too old for it; `missing`: the node is too old, or does not do it
+    node: str | None  # None if the node doesn't know the API
+    why: str  # `dropped`: the client is too old for it; `missing`: the node is too old, or doesn't serve it
 
 
 @dataclass(frozen=True, slots=True)
 class ClientFit:
-    """`release` of Java's clients (kafka-clients), beside the node."""
+    """How a `release` of Java's clients (kafka-clients) fits the node."""
 
     client: str
     release: str
@@ -71,7 +71,7 @@ class ClientFit:
 
 @dataclass(frozen=True, slots=True)
 class ApisView:
-    """`oldest_client` is the first release of Java's clients of which the node has dropped nothing."""
+    """`oldest_client` is the first release of Java's clients whose versions the node still serves."""
 
     nodes: tuple[NodeApis, ...]
     apis: tuple[ApiLine, ...]
@@ -81,14 +81,14 @@ class ApisView:
 
 
 def _sent_by_clients(api: str) -> bool:
-    """The catalog names the main sender first: an Admin that can mend transactions does not make their markers a
-    client's."""
+    """By the main sender, which the catalog names first: Admin can abort transactions, but their markers aren't a
+    client's API."""
     sends = api_facts(api).sends
     return not sends or any(word in sends[0] for word in _CLIENTS)
 
 
 def answered_ranges(ranges: _Ranges) -> dict[int, tuple[int, int]]:
-    """What a node answers, which is less than what it says of Produce since 4.0."""
+    """The versions that a node serves; for Produce, fewer than it advertises since 4.0."""
     answered = dict(ranges)
     modern = answered.get(_FETCH, (0, 0))[0] >= _FIRST_FETCH
     if _PRODUCE in answered and modern and answered[_PRODUCE][0] < _FIRST_PRODUCE <= answered[_PRODUCE][1]:
@@ -97,7 +97,7 @@ def answered_ranges(ranges: _Ranges) -> dict[int, tuple[int, int]]:
 
 
 def expected_ranges(release: str, listener: str = "broker") -> dict[int, tuple[int, int]]:
-    """What a node of this release says it serves: stable versions of the APIs on that kind of listener."""
+    """The versions that a node of this release advertises: stable versions of the APIs on that kind of listener."""
     ranges = {}
     for key, api in apis().items():
         request = message(f"{api}Request")
@@ -114,14 +114,14 @@ def expected_ranges(release: str, listener: str = "broker") -> dict[int, tuple[i
 
 
 def _stable_range(request: Message, versions: Versions, release: str) -> tuple[int, int] | None:
-    """First and last version that this release has without enabling unstable ones; None where it has none."""
+    """The first and last version of this release without unstable ones; None if it has none."""
     first, last = versions.ranges[0][0], versions.ranges[-1][1]
     last = min([last, *(number - 1 for span, number in request.unstable if release in span)])
     return (first, last) if first <= last else None
 
 
 def closest_releases(ranges: _Ranges, listener: str = "broker") -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The releases whose ranges differ in the fewest APIs, and in which the last of them does."""
+    """The releases whose ranges differ in the fewest APIs, and the APIs in which the last of them differs."""
     scores: dict[str, list[int]] = {}
     for release in releases():
         release_ranges = expected_ranges(release.name, listener)
@@ -161,19 +161,19 @@ def api_line(key: int, served: tuple[int, int] | None) -> ApiLine:
 
 
 def parse_client(text: str) -> tuple[str, str]:
-    """`java 2.8` in, its name and release out."""
+    """Parses `java 2.8` to its name and release."""
     name, _, release = text.strip().partition(" ")
     if name[:1].isdigit() and not release:
         name, release = "java", name
     if name.lower() not in ("java", "kafka-clients", "apache-kafka-java"):
-        raise UsageError(f"the catalog does not know which versions '{name}' speaks; say java RELEASE, as java 2.8")
+        raise UsageError(f"the catalog doesn't know the versions of '{name}'; write java RELEASE, as in java 2.8")
     if not release:
-        raise UsageError(f"which release of '{name}'? say java RELEASE, as java 2.8")
+        raise UsageError(f"the release of '{name}' is missing; write java RELEASE, as in java 2.8")
     return f"java {release.strip()}", check_release(release.strip())
 
 
 def client_fit(client: str, release: str, ranges: _Ranges) -> ClientFit:
-    """Which of the client's APIs have no version in common with the node."""
+    """The client's APIs that have no version in common with the node."""
     served = answered_ranges(ranges)
     unserved = []
     for key, api in apis().items():
@@ -199,7 +199,7 @@ def _span(versions: tuple[int, int]) -> str:
 
 
 def oldest_client(ranges: _Ranges) -> str | None:
-    """The first release from which on no later one has an API dropped."""
+    """The first release from which on the node serves all APIs of every release."""
     oldest: str | None = None
     for release in reversed(releases()):
         if any(api.why == "dropped" for api in client_fit("java", release.name, ranges).unserved):
@@ -214,7 +214,7 @@ def apis_of(
     gaps: Iterable[Gap] = (),
     listener: str = "broker",
 ) -> ApisView:
-    """Lines are those of the first node; nodes that differ show in `nodes`."""
+    """Lines are for the first node; `nodes` shows which nodes differ."""
     first = next(iter(by_node.values()), {})
     serves = answered_ranges(first)
     return ApisView(

@@ -1,4 +1,4 @@
-"""Calls that several views make: with retries while an error is retriable, to many nodes at once, and within a fair
+"""Makes calls for several views: with retries while an error is retriable, to many nodes at once, and within a fair
 share of the time."""
 
 import asyncio
@@ -34,12 +34,12 @@ _T = TypeVar("_T")
 _R = TypeVar("_R")
 
 RETRY_SECONDS = 0.1
-# Questions under way at once: enough to hide the distance, few enough to be no load.
+# Concurrent calls: enough to hide network latency, few enough to be no load.
 MAX_CONCURRENT = 16
-# Of many nodes each gets a fair part of the time, but as much as an answer and a second try take.
+# Each of many nodes gets a fair share of the time, but at least enough for a response and a retry.
 _MIN_SECONDS = 1.0
-NO_TIME = "there was no time left to ask; --timeout SECONDS waits longer"
-# Nodes without an answer that are named one by one.
+NO_TIME = "no time was left to ask; --timeout SECONDS waits longer"
+# Nodes without a response that are named one by one.
 MAX_GAPS = 20
 
 TOPIC_RESOURCE, BROKER_RESOURCE, BROKER_LOGGER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE = 2, 4, 8, 16, 32
@@ -54,15 +54,15 @@ async def call_with_retries(
     to: Target | None = None,
     version: int | None = None,
     apart: bool = False,
-) -> "tuple[Answer, Gap | None]":
-    """The answer, and what `verdict` says of it. Errors that pass are waited out, for half of the time
-    that a look has left. `apart` is that of `Cluster.call`."""
+) -> tuple["Answer", Gap | None]:
+    """The response, and the gap that `verdict` finds in it. Retries temporary errors for half of the remaining time of
+    a look. `apart` is that of `Cluster.call`."""
     until = time.monotonic() + cluster.share()
     while True:
         try:
             response = await cluster.call(api, value, to=to, version=version, apart=apart)
         except RefusedError as error:
-            # the way to the coordinator needs a right of its own
+            # finding the coordinator needs a permission of its own
             need = needed_acl(api, error.code, to.key if isinstance(to, Coordinator) else None)
             raise RefusedError(f"{error}; it needs {need}", error.code) if need else error from None
         gap = verdict(response.value)
@@ -74,7 +74,7 @@ async def call_with_retries(
 
 
 async def map_limited(items: Iterable[_T], do: Callable[[_T], Awaitable[_R]]) -> list[_R]:
-    """All of them, a few at a time, in order; the first failure ends the others."""
+    """Runs all, a few at a time, and returns results in order; the first failure cancels the others."""
     pending = enumerate(items)
     results: dict[int, _R] = {}
 
@@ -95,8 +95,8 @@ async def map_limited(items: Iterable[_T], do: Callable[[_T], Awaitable[_R]]) ->
 async def map_fairly(
     cluster: "Cluster", items: Sequence[_T], call: Callable[[_T], Awaitable[_R]]
 ) -> list[_R | Failure | None]:
-    """Each one's answer, or why there is none; None where there was no time to ask. All together get the time of one
-    call, or half of what is left of a look where there are several, and the memory of one response."""
+    """Each call's result, or its error; None if there was no time. All together get the time of one call, or half of
+    the remaining time of a look if there are several, and the memory of one response."""
     deadline = after(cluster.share() if len(items) > 1 else cluster.settings.timeout)
     remaining = len(items)
 
@@ -111,7 +111,7 @@ async def map_fairly(
             with cluster.look(min(seconds, fair)):
                 return await call(item)
         except FAILURES as error:
-            # It's kept until all were asked. The frames that it passed hold what they were at, such as a response.
+            # The error is kept until all calls ended, and its frames would keep their values, such as a response.
             error.__traceback__ = error.__context__ = None
             return error
 
@@ -122,7 +122,7 @@ async def map_fairly(
 async def map_nodes(
     cluster: "Cluster", label: str, api: str, call: Callable[[NodeAddress], Awaitable[_R]]
 ) -> tuple[dict[NodeAddress, _R], list[Gap]]:
-    """One answer a node. A node that does not answer, or not with a response, is a gap, as long as another does."""
+    """One result per node. A node without a valid response is a gap, as long as another one responds."""
     nodes = [NodeAddress(broker.node_id, str(broker.address)) for broker in await cluster.brokers()]
     results: dict[NodeAddress, _R] = {}
     failed: dict[NodeAddress, Failure] = {}
@@ -136,33 +136,33 @@ async def map_nodes(
     gaps = [failure_gap(f"{label} of node {node.node_id}", api, error) for node, error in failed.items()]
     if len(gaps) > MAX_GAPS:
         unnamed = f"{label} of {len(gaps) - MAX_GAPS:,} more nodes"
-        gaps[MAX_GAPS:] = [Gap(unnamed, api, NO_ANSWER, detail="none of them answered")]
+        gaps[MAX_GAPS:] = [Gap(unnamed, api, NO_ANSWER, detail="none of them responded")]
     late = len(nodes) - len(results) - len(failed)
     if late:
         gaps.append(Gap(f"{label} of {late:,} nodes", api, UNASKED, detail=NO_TIME))
     if cluster.left_out:
-        detail = f"of more than {MAX_BROKERS:,} brokers the first are asked"
+        detail = f"only the first {MAX_BROKERS:,} brokers are asked"
         gaps.append(Gap(f"{label} of {cluster.left_out:,} brokers", api, UNASKED, detail=detail))
     return results, gaps
 
 
 def require_brokers(cluster: "Cluster", label: str) -> None:
-    """Controllers know the metadata log and little else."""
+    """Controllers only know the metadata log and little else."""
     if cluster.controllers:
-        raise UsageError(f"{label} are known to brokers alone; give a broker's address, without --bootstrap-controller")
+        raise UsageError(f"only brokers know {label}; give a broker's address, without --bootstrap-controller")
 
 
 async def served_versions(cluster: "Cluster", api: str) -> tuple[int, int] | None:
-    """Versions of an API that the brokers have, None where they do not know it."""
+    """Versions of an API that the brokers have, None if they don't know it."""
     key = next(key for key, name in apis().items() if name == api)
     return (await cluster.versions()).get(key)
 
 
 async def missing_api_gap(cluster: "Cluster", api: str, label: str) -> Gap | None:
-    """Said before a call that the brokers could not answer."""
+    """Checks before a call that the brokers know its API."""
     if await served_versions(cluster, api) is not None:
         return None
-    return not_served_gap(label, api, f"these brokers do not know {api}; {_introduced_in(api)}")
+    return not_served_gap(label, api, f"these brokers don't know {api}; {_introduced_in(api)}")
 
 
 def _introduced_in(api: str) -> str:
@@ -172,11 +172,11 @@ def _introduced_in(api: str) -> str:
 async def numeric_configs(
     cluster: "Cluster", node: int | None, names: Sequence[str], label: str
 ) -> tuple[dict[str, int], list[Gap]]:
-    """Settings of one node, or of any, that are numbers, by name: those that it reports."""
+    """Numeric settings of one node, or of any, by name: those that it reports."""
     gap = await missing_api_gap(cluster, "DescribeConfigs", label)
     if gap is not None:
         return {}, [gap]
-    if node is None:  # the address that answered is not one that the cluster gives its nodes, as behind a tunnel
+    if node is None:  # the address that responded isn't one of the cluster's, as with a tunnel
         node = only_row(await cluster.brokers(), "Metadata").node_id
     resource = {"resourceType": BROKER_RESOURCE, "resourceName": str(node), "configurationKeys": list(names)}
     try:

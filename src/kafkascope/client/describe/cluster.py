@@ -13,7 +13,7 @@ from kafkascope.errors import DecodeError, RefusedError
 if TYPE_CHECKING:
     from kafkascope.client.cluster import Cluster
 
-# AclOperation by its code, as the bits of AuthorizedOperations have it.
+# AclOperation by code, which is its bit in AuthorizedOperations.
 _OPERATIONS = (
     *("Unknown", "Any", "All", "Read", "Write", "Create", "Delete", "Alter", "Describe", "ClusterAction"),
     *("DescribeConfigs", "AlterConfigs", "IdempotentWrite", "CreateTokens", "DescribeTokens", "TwoPhaseCommit"),
@@ -22,8 +22,8 @@ _OPERATIONS = (
 
 @dataclass(frozen=True, slots=True)
 class ClusterNode:
-    """`roles` are `broker` and `controller`. `address` is a broker's, else a controller's endpoint; `fenced` is None
-    where the brokers don't report it (before 4.0)."""
+    """`roles` are `broker` and `controller`. `address` is a broker's, or else a controller's endpoint. `fenced` is None
+    if the brokers don't report it (before 4.0)."""
 
     node_id: int
     address: str | None
@@ -34,9 +34,9 @@ class ClusterNode:
 
 @dataclass(frozen=True, slots=True)
 class ClusterView:
-    """`controller_id` is the leader of the quorum; None where it may not be seen. Counts are of topics that we may
-    describe; None where controllers were asked, which don't report it. `roles_known` is False where the quorum did
-    not say which brokers are controllers too. `operations` are ours on the cluster."""
+    """`controller_id` is the leader of the quorum, None if it may not be seen. Counts are of topics that we may
+    describe; None for controllers, which don't report them. `roles_known` is False if the quorum didn't report which
+    brokers are controllers too. `operations` are our permissions on the cluster."""
 
     cluster_id: str | None
     controller_id: int | None
@@ -52,7 +52,7 @@ class ClusterView:
 
 
 def operations_of(bits: int) -> tuple[str, ...]:
-    """Empty where they weren't reported."""
+    """Empty if they weren't reported."""
     if bits == NOT_ASKED:
         return ()
     return tuple(name for bit, name in enumerate(_OPERATIONS) if bits >> bit & 1)
@@ -65,8 +65,7 @@ def cluster_of(
     features: FeaturesView | None,
     gaps: Iterable[Gap] = (),
 ) -> ClusterView:
-    """`described` is a DescribeCluster answer, None of brokers older than 2.8; `metadata` None where controllers were
-    asked."""
+    """`described` is a DescribeCluster response, None for brokers before 2.8; `metadata` is None for controllers."""
     nodes: dict[int, ClusterNode] = {}
     role = "broker" if metadata else "controller"
     rows = described["brokers"] if described else (metadata or {"brokers": ()})["brokers"]
@@ -142,7 +141,7 @@ async def describe_cluster(cluster: "Cluster") -> ClusterView:
     features = await describe_features(cluster)
     quorum: QuorumView | None = None
     try:
-        # last, since a broker whose controller hangs is not asked again; its gaps are about timeouts, not shown here
+        # last, since a broker whose controller hangs isn't asked again; its gaps are about timeouts, not shown here
         quorum = await describe_quorum(cluster)
     except RefusedError as error:
         gaps.append(error_gap("the controller", "DescribeQuorum", error.code, None, str(error)))

@@ -10,7 +10,7 @@ from kafkascope.client.describe.values import TopicPartition, known_or_none
 if TYPE_CHECKING:
     from kafkascope.client.cluster import Cluster
 
-# From version 10 on topics go by id, and those that were deleted since have a name no more.
+# From version 10 on topics have ids, and topics deleted since have no name.
 _LAST_WITH_NAMES = 9
 _FIRST_WITH_GROUPS = 8
 
@@ -18,7 +18,7 @@ _FIRST_WITH_GROUPS = 8
 def committed_offsets(
     value: Mapping[str, Any],
 ) -> tuple[dict[TopicPartition, Offset], int, list[tuple[TopicPartition, int]]]:
-    """An OffsetFetch answer of version 2 to 9: offsets with their leader epoch, the group's error code, partitions
+    """An OffsetFetch response of version 2 to 9: offsets with their leader epoch, the group's error code, partitions
     with an error."""
     part = only_row(value["groups"], "OffsetFetch") if "groups" in value else value
     offsets: dict[TopicPartition, Offset] = {}
@@ -36,7 +36,7 @@ def committed_offsets(
 
 
 async def fetch_committed(cluster: "Cluster", group_id: str) -> tuple[dict[TopicPartition, Offset], list[Gap]]:
-    """All that the group has committed, as far as it may be seen: topics without Describe are left out by brokers."""
+    """All offsets of the group that may be seen: brokers leave out topics without Describe."""
     from kafkascope.client.describe.calls import call_with_retries, group_target, served_versions
 
     versions = await served_versions(cluster, "OffsetFetch")

@@ -30,7 +30,7 @@ _KINDS = {
     "client-metrics": CLIENT_METRICS_RESOURCE,
     "group": GROUP_RESOURCE,
 }
-# ConfigSource of DescribeConfigsResponse; 5 is what Kafka has without anybody's doing
+# ConfigSource of DescribeConfigsResponse; 5 is Kafka's own default
 _SOURCES = {
     0: "unknown",
     1: "topic",
@@ -47,7 +47,7 @@ DEFAULT = "default"
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """`name` is empty for what holds for all brokers."""
+    """`name` is empty for the cluster-wide defaults of brokers."""
 
     kind: str
     name: str
@@ -55,7 +55,7 @@ class Resource:
 
 @dataclass(frozen=True, slots=True)
 class ResourceConfigs:
-    """The settings of one resource by name, or why they are not there."""
+    """The settings of one resource by name, or why they are missing."""
 
     kind: str
     name: str
@@ -68,16 +68,16 @@ def parse_resource(text: str) -> Resource:
     kind, colon, name = text.partition(":")
     if not colon or kind not in _KINDS or (not name and kind != "broker"):
         examples = ", ".join(f"{name}:NAME" for name in _KINDS)
-        raise UsageError(f"'{text}' names no resource; say one of {examples}, or broker: for all brokers")
+        raise UsageError(f"'{text}' isn't a resource; write one of {examples}, or broker: for all brokers")
     if kind.startswith("broker") and name and not name.isascii():
-        raise UsageError(f"'{name}' is no node id")
+        raise UsageError(f"'{name}' isn't a node id")
     if kind.startswith("broker") and name and not name.isdigit():
-        raise UsageError(f"'{name}' is no node id; say {kind}:1")
+        raise UsageError(f"'{name}' isn't a node id; write {kind}:1")
     return Resource(kind, name)
 
 
 def settings_of(configs: Iterable[Mapping[str, Any]]) -> tuple[Setting, ...]:
-    """Rows of a DescribeConfigs answer, by name."""
+    """Rows of a DescribeConfigs response, by name."""
     settings = (
         Setting(
             config["name"],
@@ -111,12 +111,12 @@ def _label(resource: Resource) -> str:
 
 
 def _target(resource: Resource) -> Target:
-    """A broker reports its own settings only."""
+    """A broker only reports its own settings."""
     return Node(int(resource.name)) if resource.kind.startswith("broker") and resource.name else AnyBroker()
 
 
 async def describe_configs(cluster: "Cluster", resources: Iterable[Resource]) -> tuple[ResourceConfigs, ...]:
-    """Without resources: every broker. One whose broker does not answer is a gap, as long as another does."""
+    """Without resources: every broker. A broker that doesn't respond is a gap, as long as another one responds."""
     named = list(resources) or [Resource("broker", str(broker.node_id)) for broker in await cluster.brokers()]
     gap = await missing_api_gap(cluster, "DescribeConfigs", "configs")
     if gap is not None:
@@ -147,7 +147,7 @@ async def _fetch_configs(cluster: "Cluster", resource: Resource) -> ResourceConf
 
 
 async def group_settings(cluster: "Cluster", group: str, prefix: str) -> tuple[tuple[Setting, ...], list[Gap]]:
-    """The settings of a group whose names begin with `share.` or `streams.`; brokers have them since 4.0."""
+    """Settings of a group whose names begin with `share.` or `streams.`; brokers have them since 4.0."""
     try:
         with cluster.part():
             (configs,) = await describe_configs(cluster, [Resource("group", group)])

@@ -10,7 +10,7 @@ from kafkascope.client.describe.values import NodeAddress
 if TYPE_CHECKING:
     from kafkascope.client.cluster import Cluster
 
-# The level of metadata.version that each release begins with (MetadataVersion).
+# The first level of metadata.version of each release (MetadataVersion).
 _METADATA_LEVELS = {
     1: "3.0-IV1",
     2: "3.1-IV0",
@@ -48,7 +48,7 @@ _METADATA_LEVELS = {
 
 @dataclass(frozen=True, slots=True)
 class SupportedLevels:
-    """What one node can run of a feature."""
+    """The levels of a feature that one node supports."""
 
     node: NodeAddress
     min_level: int
@@ -57,8 +57,8 @@ class SupportedLevels:
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """`level` is the finalized one, None where the feature is off (level 0). `release` is its name for
-    metadata.version, `highest` what all nodes can run."""
+    """`level` is the finalized one, None if the feature is off (level 0). `release` is its name for metadata.version,
+    `highest` the highest level that all nodes support."""
 
     name: str
     level: int | None
@@ -69,7 +69,7 @@ class Feature:
 
 @dataclass(frozen=True, slots=True)
 class FeaturesView:
-    """`epoch` of the finalized features; None where the brokers report none (before 2.7)."""
+    """`epoch` of the finalized features; None if the brokers report none (before 2.7)."""
 
     epoch: int | None
     features: tuple[Feature, ...]
@@ -77,7 +77,7 @@ class FeaturesView:
 
 
 def features_of(responses: Mapping[NodeAddress, Mapping[str, Any]], gaps: Iterable[Gap] = ()) -> FeaturesView:
-    """ApiVersions answers by node. Finalized levels are those of the node that knows the latest."""
+    """From ApiVersions responses by node. Finalized levels are those of the node with the latest epoch."""
     newest = max(responses.values(), key=lambda value: value.get("finalizedFeaturesEpoch", -1), default={})
     epoch = newest.get("finalizedFeaturesEpoch", -1)
     levels = {feature["name"]: feature["maxVersionLevel"] for feature in newest.get("finalizedFeatures", ())}
@@ -109,7 +109,7 @@ async def describe_features(cluster: "Cluster") -> FeaturesView:
 
 
 async def versions_by_node(cluster: "Cluster") -> tuple[dict[NodeAddress, Mapping[str, Any]], list[Gap]]:
-    """The whole ApiVersions answer of each node."""
+    """The whole ApiVersions response of each node."""
     from kafkascope import __version__
     from kafkascope.client.describe.calls import map_nodes
     from kafkascope.client.targets import Node

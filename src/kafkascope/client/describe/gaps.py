@@ -1,4 +1,4 @@
-"""Gaps of a view: what could not be fetched, the error, and the ACL that would allow it."""
+"""Defines gaps of a view: what could not be fetched, the error, and the ACL that would allow it."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,19 +10,19 @@ from kafkascope.schema.errors.error_codes import error_codes, error_name
 
 # Each of these errors is about one type of resource.
 _RESOURCES = {29: "Topic", 30: "Group", 31: "Cluster", 53: "TransactionalId", 65: "DelegationToken"}
-# Beside Kafka's own errors: the brokers lack the API; a node did not answer in time; what we have no right to is left
-# out of an answer, without a word; there are more nodes than are asked, or no time to ask them.
+# Besides Kafka's own errors: the brokers lack the API; a node didn't respond in time; a response silently leaves out
+# what we have no permission for; there are more nodes than are asked, or no time to ask them.
 NOT_SERVED, NO_ANSWER, LEFT_OUT, UNASKED = "NOT_SERVED", "NO_ANSWER", "LEFT_OUT", "UNASKED"
 GROUP_ID_NOT_FOUND = 69
-# Why a node has no part in a view: it doesn't respond, or what it sends is not a response.
+# Why a node is missing from a view: it doesn't respond, or its bytes aren't a response.
 FAILURES = (ReachError, DecodeError)
 Failure = ReachError | DecodeError
 
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """`what` the view lacks, since `api` answered `error`. `needs` is the ACL, `Describe on Topic orders`, where rights
-    are the reason; `detail` is what the broker said of it, where it said something."""
+    """`what` the view lacks because `api` returned `error`. `needs` is the missing ACL, such as `Describe on Topic
+    orders`, `detail` the broker's message, if there is one."""
 
     what: str
     api: str
@@ -33,12 +33,12 @@ class Gap:
 
 
 def error_gap(label: str, api: str, code: int, resource: str | None = None, detail: str | None = None) -> Gap:
-    """`resource` is the name that was asked for: a topic, a group, a transactional id."""
+    """`resource` is the requested name: a topic, a group, a transactional id."""
     return Gap(label, api, error_name(code), code, needed_acl(api, code, resource), detail or None)
 
 
 def not_served_gap(label: str, api: str, detail: str | None = None) -> Gap:
-    """The brokers lack the API, or every version of it that is known here."""
+    """The brokers lack the API, or every known version of it."""
     return Gap(label, api, NOT_SERVED, None, None, detail)
 
 
@@ -48,7 +48,7 @@ def failure_gap(label: str, api: str, error: Exception) -> Gap:
 
 
 def needed_acl(api: str, code: int, resource: str | None) -> str | None:
-    """The ACL by its operation and resource, as the catalog's facts about the API have it."""
+    """The ACL by operation and resource, from the catalog's facts about the API."""
     kind = _RESOURCES.get(code)
     if kind is None:
         return None
@@ -60,7 +60,7 @@ def needed_acl(api: str, code: int, resource: str | None) -> str | None:
 
 
 def refused_error(gap: Gap, address: object = "") -> RefusedError:
-    """For a view of which nothing is left."""
+    """The error for a view of which nothing is left."""
     text = f"{gap.api}{f' at {address}' if str(address) else ''}: {gap.error}"
     if gap.code is not None:
         text += f" ({gap.code})"
@@ -72,14 +72,14 @@ def refused_error(gap: Gap, address: object = "") -> RefusedError:
 
 
 def only_row(rows: Sequence[Any], api: str) -> Any:
-    """What was asked for, alone in its answer; an answer without it is no broker's."""
+    """The only element of a response; a broker never returns none."""
     if not rows:
-        raise RefusedError(f"{api}: the answer holds nothing of what was asked for; is this a Kafka broker?", -1)
+        raise RefusedError(f"{api}: the response has nothing of what was requested; is this a Kafka broker?", -1)
     return rows[0]
 
 
 def merge_gaps(gaps: Iterable[Gap]) -> tuple[Gap, ...]:
-    """Each once, in the order they were found; of one that several calls met, the first."""
+    """Each gap once, in order; of equal gaps of several calls, the first."""
     unique: dict[tuple[str, str, str, str | None], Gap] = {}
     for gap in gaps:
         unique.setdefault((gap.what, gap.api, gap.error, gap.needs), gap)

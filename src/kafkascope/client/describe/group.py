@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from kafkascope.client.cluster import Cluster
 
 _DEAD = "Dead"
-_UNSUPPORTED_VERSION = 35  # a broker that knows the consumer protocol, and has it switched off
-_INVALID_GROUP_ID = 24  # the empty id: classic groups alone may have it
+_UNSUPPORTED_VERSION = 35  # a broker that knows the consumer protocol but has it switched off
+_INVALID_GROUP_ID = 24  # the empty id: only classic groups may have it
 _MEMBER_TYPES = {0: "classic", 1: "consumer"}
 
 
 @dataclass(frozen=True, slots=True)
 class GroupMember:
-    """`target` and `member_epoch` are those of the consumer protocol. `subscriptions` is None where a member's protocol
-    is not a consumer's and its bytes are its own business."""
+    """`target` and `member_epoch` are of the consumer protocol. `subscriptions` is None if the member's protocol isn't
+    a consumer's, whose bytes can't be read."""
 
     member_id: str
     instance_id: str | None
@@ -47,7 +47,7 @@ class GroupMember:
 
 @dataclass(frozen=True, slots=True)
 class GroupPartition:
-    """`lag` is the end less the committed offset; None without either, below 0 where that offset is past the end."""
+    """`lag` is the end less the committed offset; None without either, negative if that offset is past the end."""
 
     topic: str
     partition: int
@@ -59,8 +59,8 @@ class GroupPartition:
 
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupView:
-    """`lag` is the sum over partitions with a committed offset, one past the end as 0; None where that of one is
-    unknown. Epochs are those of the consumer protocol."""
+    """`lag` is the sum over partitions with a committed offset, where an offset past the end counts 0; None if one is
+    unknown. Epochs are of the consumer protocol."""
 
     group_id: str
     type: str
@@ -77,7 +77,8 @@ class ConsumerGroupView:
 
     @property
     def past_end(self) -> tuple[str, ...]:
-        """Partitions whose committed offset is past the end: records that were read are gone, or somebody set it so."""
+        """Partitions whose committed offset is past the end: records that were read are gone, or somebody set the
+        offset."""
         return tuple(
             f"{partition.topic}-{partition.partition}"
             for partition in self.partitions
@@ -86,7 +87,7 @@ class ConsumerGroupView:
 
 
 def _consumer_members(group: Mapping[str, Any]) -> tuple[GroupMember, ...]:
-    """Of a ConsumerGroupDescribe answer's group."""
+    """Members of a group in a ConsumerGroupDescribe response."""
     members = (
         GroupMember(
             member["memberId"],
@@ -107,7 +108,8 @@ def _consumer_members(group: Mapping[str, Any]) -> tuple[GroupMember, ...]:
 
 
 def _classic_members(group: Mapping[str, Any]) -> tuple[GroupMember, ...]:
-    """Of a DescribeGroups answer's group. What members subscribe to and have is in bytes of the protocol's own."""
+    """Members of a group in a DescribeGroups response. Subscriptions and assignments are bytes of the group's
+    protocol."""
     readable = group["protocolType"] == "consumer"
     members = (
         GroupMember(
@@ -142,8 +144,8 @@ def _assignment(data: bytes) -> tuple[TopicAssignment, ...]:
 
 
 def _embedded(name: str, data: bytes) -> Mapping[str, Any] | None:
-    """A version in two bytes, then the message. A version that is newer than the catalog reads as the newest, which is
-    how consumers do it."""
+    """Two bytes of version, then the message. A version newer than the catalog is read as the newest, as consumers
+    do."""
     from kafkascope.codec.message import decode
     from kafkascope.schema.catalog import message
 
@@ -159,7 +161,7 @@ def _embedded(name: str, data: bytes) -> Mapping[str, Any] | None:
 def _partitions(
     members: Iterable[GroupMember], committed: Mapping[TopicPartition, Offset], ends: Mapping[TopicPartition, Offset]
 ) -> tuple[GroupPartition, ...]:
-    """Those with a committed offset, and those that a member has."""
+    """Partitions with a committed offset, and those that a member has."""
     holders: dict[TopicPartition, list[str]] = defaultdict(list)
     for member in members:
         for place in topic_partitions(member.assignment):
@@ -184,7 +186,7 @@ def group_of(
     coordinator: NodeAddress | None = None,
     gaps: Iterable[Gap] = (),
 ) -> ConsumerGroupView:
-    """`group` is of a ConsumerGroupDescribe or of a DescribeGroups answer; its fields show which."""
+    """`group` is from a ConsumerGroupDescribe or DescribeGroups response; its fields show which."""
     modern = "groupEpoch" in group
     members = _consumer_members(group) if modern else _classic_members(group)
     partitions = _partitions(members, committed, ends)
@@ -206,7 +208,7 @@ def group_of(
 
 
 async def describe_group(cluster: "Cluster", group_id: str) -> ConsumerGroupView:
-    """RefusedError where the group is not there, is a share or streams group, or may not be described."""
+    """RefusedError if the group doesn't exist, is a share or streams group, or may not be described."""
     from kafkascope.client.describe.calls import require_brokers, responding_node
     from kafkascope.client.describe.committed import fetch_committed
 
@@ -232,7 +234,7 @@ async def _fetch_group(cluster: "Cluster", group_id: str) -> "Answer":
             group = only_row(value["groups"], api)
             code = group["errorCode"]
             if not code and api == "DescribeGroups" and group["groupState"] == _DEAD:
-                # how brokers say it before version 6
+                # how brokers report it before version 6
                 return error_gap(f"group {group_id}", api, GROUP_ID_NOT_FOUND, group_id)
             name = None if code == 29 else group_id
             return error_gap(f"group {group_id}", api, code, name, group.get("errorMessage")) if code else None

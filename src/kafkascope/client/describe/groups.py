@@ -14,28 +14,28 @@ if TYPE_CHECKING:
     from kafkascope.client.cluster import Cluster
 
 _TYPES = ("classic", "consumer", "share", "streams")
-# In Kafka's own spelling, over all types.
+# States of all types, in Kafka's own spelling.
 _STATES = (
     *("PreparingRebalance", "CompletingRebalance", "Stable", "Dead", "Empty", "Assigning", "Reconciling"),
     "NotReady",
 )
-# How each type is described: the API, and the field that names the groups.
+# How each type is described: the API, and the field with the names of groups.
 _DESCRIBE = {
     "classic": ("DescribeGroups", "groups"),
     "consumer": ("ConsumerGroupDescribe", "groupIds"),
     "share": ("ShareGroupDescribe", "groupIds"),
     "streams": ("StreamsGroupDescribe", "groupIds"),
 }
-# Groups described in one request.
+# Groups per describe request.
 _BATCH = 100
-_DESCRIBE_BIT = 8  # of AuthorizedOperations: Describe
+_DESCRIBE_BIT = 8  # bit of AuthorizedOperations: Describe
 NOT_ASKED = -(2**31)
 
 
 @dataclass(frozen=True, slots=True)
 class GroupListing:
-    """`members` is None where the group may not be described. `protocol` is that of a classic group: `consumer`,
-    `connect`, or empty for offsets without members."""
+    """`members` is None if the group may not be described. `protocol` is a classic group's: `consumer`, `connect`, or
+    empty for offsets without members."""
 
     group_id: str
     type: str
@@ -55,7 +55,7 @@ class GroupList:
 
     @property
     def lacks(self) -> tuple[Gap, ...]:
-        """The gaps, and one more where groups may be left out: for views that don't have `complete`."""
+        """The gaps, and one more if groups may be left out: for views without `complete`."""
         return self.gaps if self.complete is not False else (*self.gaps, _HIDDEN_GROUPS)
 
 
@@ -64,13 +64,13 @@ _HIDDEN_GROUPS = Gap(
     "ListGroups",
     LEFT_OUT,
     needs="Describe on Cluster",
-    detail="brokers leave them out of the list, and do not say so",
+    detail="brokers silently leave them out of the list",
 )
 
 
 def listed_groups(value: Mapping[str, Any], node: NodeAddress) -> list[GroupListing]:
-    """A ListGroups answer. A broker lists the groups that it coordinates. Before version 5 all groups were classic,
-    before version 4 their state wasn't reported."""
+    """From a ListGroups response. A broker lists the groups that it coordinates. Before version 5 all groups were
+    classic, before version 4 their state wasn't reported."""
     return [
         GroupListing(
             group["groupId"],
@@ -87,7 +87,7 @@ def listed_groups(value: Mapping[str, Any], node: NodeAddress) -> list[GroupList
 def filter_groups(
     groups: Iterable[GroupListing], types: Iterable[str] = (), states: Iterable[str] = ()
 ) -> list[GroupListing]:
-    """Those of these types and states, in any case; none given means all."""
+    """Groups of these types and states, whatever their case; none given means all."""
     wanted_types = {name.lower() for name in types}
     wanted_states = {name.lower() for name in states}
     return [
@@ -99,18 +99,18 @@ def filter_groups(
 
 
 def check_states(states: Iterable[str]) -> None:
-    """A state that no type has would find nothing, for ever."""
+    """Refuses a state that no type has, which would never find anything."""
     for state in states:
         if state.lower() not in {name.lower() for name in _STATES}:
             from difflib import get_close_matches
 
             near = get_close_matches(state, _STATES, 1)
-            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(_STATES)}"
+            hint = f"did you mean {near[0]}?" if near else f"the states are {', '.join(_STATES)}"
             raise UsageError(f"no group has the state '{state}'; {hint}")
 
 
 def member_counts(value: Mapping[str, Any], api: str) -> tuple[dict[str, tuple[str, int]], list[Gap]]:
-    """A describe answer of any type: group to state and number of members."""
+    """From a describe response of any type: state and number of members by group."""
     counts, gaps = {}, []
     for group in value["groups"]:
         if group["errorCode"]:
@@ -124,7 +124,7 @@ def member_counts(value: Mapping[str, Any], api: str) -> tuple[dict[str, tuple[s
 
 
 def may_describe(operations: int) -> bool | None:
-    """Whether Describe on the cluster is ours, from its authorized operations; None where they weren't reported."""
+    """Whether we have Describe on the cluster, from its authorized operations; None if they weren't reported."""
     return None if operations == NOT_ASKED else bool(operations >> _DESCRIBE_BIT & 1)
 
 
@@ -192,7 +192,7 @@ async def _count_members(cluster: "Cluster", groups: list[GroupListing], gaps: l
     counts: dict[str, tuple[str, int]] = {}
     for node_counts, node_gaps in await map_limited(jobs, ask):
         counts |= node_counts
-        # a group that ended between the two questions, or moved, is as it was listed
+        # a group that ended or moved between the two calls stays as listed
         gaps += [gap for gap in node_gaps if gap.needs]
     gaps += silent
     return [
@@ -204,8 +204,7 @@ async def _count_members(cluster: "Cluster", groups: list[GroupListing], gaps: l
 
 
 async def _is_complete(cluster: "Cluster") -> bool | None:
-    """Without Describe on the cluster, brokers leave out groups that we may not describe, and do not say so. None where
-    nobody tells."""
+    """Without Describe on the cluster, brokers silently leave out groups that we may not describe. None if unknown."""
     from kafkascope.client.describe.calls import served_versions
     from kafkascope.client.targets import AnyBroker
 

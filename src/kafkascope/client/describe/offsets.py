@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from kafkascope.client.cluster import Cluster
 
 LATEST, EARLIEST = -1, -2
-# Partitions in one ListOffsets request.
+# Partitions per ListOffsets request.
 _BATCH = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Offset:
-    """`leader_epoch` is None where the leader did not say."""
+    """`leader_epoch` is None if the leader didn't report it."""
 
     offset: int
     leader_epoch: int | None
@@ -31,14 +31,14 @@ class Offset:
 
 @dataclass(frozen=True, slots=True)
 class TopicLeaders:
-    """A topic as Metadata has it: partition to leader, −1 where it has none."""
+    """A topic from Metadata: leaders by partition, −1 for none."""
 
     name: str
     leaders: Mapping[int, int]
 
 
 async def fetch_topics(cluster: "Cluster", names: Iterable[str]) -> tuple[dict[str, TopicLeaders], list[Gap]]:
-    """Those that exist and may be seen; the others are gaps."""
+    """Topics that exist and may be seen; the others are gaps."""
     unique = sorted(set(names))
     if not unique:
         return {}, []
@@ -57,9 +57,9 @@ async def fetch_topics(cluster: "Cluster", names: Iterable[str]) -> tuple[dict[s
 async def fetch_offsets(
     cluster: "Cluster", places: Iterable[TopicPartition], timestamp: int, *, committed: bool = False
 ) -> tuple[dict[TopicPartition, Offset], tuple[Gap, ...]]:
-    """`timestamp` is LATEST or EARLIEST; `committed` stops at the last stable offset. A partition whose leader moves
-    meanwhile is asked for again, for half of the time that a look has left. One without a leader, or whose leader does
-    not answer, is a gap."""
+    """`timestamp` is LATEST or EARLIEST; `committed` stops at the last stable offset. Retries partitions whose leader
+    moves meanwhile, for half of the remaining time of a look. A partition without a leader, or whose leader doesn't
+    respond, is a gap."""
     pending = set(places)
     offsets: dict[TopicPartition, Offset] = {}
     until = time.monotonic() + cluster.share()
@@ -79,7 +79,7 @@ async def fetch_offsets(
             for start in range(0, len(keys), _BATCH)
         ]
         results = await map_limited(jobs, lambda job: _list_offsets(cluster, job[0], job[1], timestamp, committed))
-        # an election takes a moment; what Metadata says again a moment later stays so for longer than anybody waits
+        # an election takes a moment; if Metadata is the same a moment later, waiting longer doesn't help
         again = not refreshed and _any_retriable(gaps)
         refreshed = True
         for leader_offsets, errors in results:
@@ -117,7 +117,7 @@ async def _list_offsets(
 
 
 def offsets_of(value: Mapping[str, Any]) -> tuple[dict[TopicPartition, Offset], list[Gap]]:
-    """A ListOffsets answer of version 1 or later."""
+    """From a ListOffsets response of version 1 or later."""
     offsets, gaps = {}, []
     for topic in value["topics"]:
         name = topic["name"]

@@ -1,7 +1,7 @@
 """Describes the KRaft quorum: its leader, the lag of every voter and observer, and which of them fall behind.
 
-Lag, times and thresholds are those of `kafkascope.health`. A replica that has not fetched from this leader shows log
-end offset −1: its lag is unknown, where Kafka's own tool subtracts.
+Lag, times and thresholds are those of `kafkascope.health`. A replica that hasn't fetched from this leader has log end
+offset −1: its lag is unknown here, while Kafka's own tool subtracts.
 """
 
 from collections.abc import Mapping
@@ -27,8 +27,8 @@ QUORUM_REQUEST = {"topics": [{"topicName": METADATA_TOPIC, "partitions": [{"part
 
 @dataclass(frozen=True, slots=True)
 class ReplicaView:
-    """One voter or observer. Timestamps are milliseconds since 1970 by the leader's clock, and the ages are against
-    that clock. None is unknown. `behind` says in a sentence that it is, by time against its timeout."""
+    """One voter or observer. Timestamps are milliseconds since 1970 by the leader's clock, and ages are relative to it.
+    None means unknown. `behind` is a sentence if the replica lags by more time than its timeout."""
 
     node_id: int
     role: str  # leader, follower, observer
@@ -45,7 +45,7 @@ class ReplicaView:
 
 @dataclass(frozen=True, slots=True)
 class QuorumProblem:
-    """A finding of `kafkascope.health` on this one look."""
+    """A finding of `kafkascope.health` about this look."""
 
     rule: str
     severity: str
@@ -55,7 +55,7 @@ class QuorumProblem:
 
 @dataclass(frozen=True, slots=True)
 class QuorumView:
-    """`controller_id` is the leader that the answer itself proves: only the leader answers without an error."""
+    """`controller_id` is proven by the response: only the leader responds without an error."""
 
     cluster_id: str | None
     controller_id: int
@@ -64,7 +64,7 @@ class QuorumView:
     max_follower_lag: int | None
     max_follower_lag_ms: int | None
     fetch_timeout_ms: int
-    fetch_timeout_known: bool  # False where it could not be asked, and Kafka's default applies
+    fetch_timeout_known: bool  # False if it's unknown, and Kafka's default is used
     voters: tuple[ReplicaView, ...]
     observers: tuple[ReplicaView, ...]
     troubles: tuple[QuorumProblem, ...]
@@ -76,7 +76,7 @@ def _default_timeout(rule: str) -> int:
 
 
 def rows_of(value: Mapping[str, Any], at_us: int) -> list[QuorumReplica]:
-    """The replicas of an answer as rows of `quorum_replicas`; none where its node does not lead."""
+    """The replicas of a response as rows of `quorum_replicas`; none if its node isn't the leader."""
     partition = _metadata_partition(value)
     if partition is None or value["errorCode"] or partition["errorCode"]:
         return []
@@ -122,7 +122,7 @@ def quorum_of(
     timeouts: Mapping[str, int] | None = None,
     gaps: tuple[Gap, ...] = (),
 ) -> QuorumView:
-    """`value` is an answer of the leader. `timeouts` are the cluster's own, by config name, where they are known."""
+    """`value` is a response of the leader. `timeouts` are the cluster's own, by config name, if known."""
     rows = rows_of(value, at_us)
     known = timeouts or {}
     fetch_timeout = known.get(_FETCH_TIMEOUT, _default_timeout("quorum_follower_behind"))
@@ -167,7 +167,7 @@ def _findings(rows: list[QuorumReplica], fetch_timeout: int, session: int) -> li
 def _replica(row: QuorumReplica, endpoints: tuple[str, ...], findings: list[Finding]) -> ReplicaView:
     behind = next((finding.summary for finding in findings if finding.subject == f"node {row.replica_id}"), None)
     if row.lag is None:
-        behind = "It has not fetched from this leader: its lag is unknown."
+        behind = "It hasn't fetched from this leader, so its lag is unknown."
     return ReplicaView(
         row.replica_id,
         row.role or "observer",
@@ -184,13 +184,14 @@ def _replica(row: QuorumReplica, endpoints: tuple[str, ...], findings: list[Find
 
 
 def _max_or_none(values: list[int | None]) -> int | None:
-    """Of followers; None as soon as one is unknown, for it may be the furthest behind. Without followers 0."""
+    """The largest of the followers' values; None if one is unknown, since it may be the largest. 0 without
+    followers."""
     numbers = [known_or_none(value) for value in values]
     return None if None in numbers else max((value for value in numbers if value is not None), default=0)
 
 
 async def describe_quorum(cluster: "Cluster") -> QuorumView:
-    """Asks whoever leads; RefusedError where nobody says so within the deadline, or rights are lacking."""
+    """Asks the leader. RefusedError if no leader is known within the deadline, or a permission is missing."""
     from kafkascope.client.describe.calls import call_with_retries, numeric_configs
 
     def verdict(value: Mapping[str, Any]) -> Gap | None:
@@ -198,18 +199,18 @@ async def describe_quorum(cluster: "Cluster") -> QuorumView:
         if value["errorCode"]:
             return error_gap("the quorum", "DescribeQuorum", value["errorCode"], None, value.get("errorMessage"))
         if partition is None:
-            return error_gap("the quorum", "DescribeQuorum", 3, None, f"no {METADATA_TOPIC} in the answer")
+            return error_gap("the quorum", "DescribeQuorum", 3, None, f"no {METADATA_TOPIC} in the response")
         if partition["errorCode"]:
             return error_gap(
                 "the quorum", "DescribeQuorum", partition["errorCode"], None, partition.get("errorMessage")
             )
         if all(voter["replicaId"] != partition["leaderId"] for voter in partition["currentVoters"]):
-            return error_gap("the quorum", "DescribeQuorum", 6, None, "the leader that it names is no voter")
+            return error_gap("the quorum", "DescribeQuorum", 6, None, "the leader that it names isn't a voter")
         return None
 
-    # first, so that the node that answers is known by its id: another may be the one that hangs
+    # first, so that the node that responds is known by its id: another may be the one that hangs
     name = await cluster.cluster_id()
-    # apart, since a broker passes it on to the controller: while that one hangs, no other answer waits behind it
+    # apart, since a broker forwards it to the controller: if that hangs, no other response waits for it
     response, gap = await call_with_retries(cluster, "DescribeQuorum", QUORUM_REQUEST, verdict, apart=True)
     if gap is not None:
         raise refused_error(gap, response.address)

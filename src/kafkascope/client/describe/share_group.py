@@ -1,7 +1,7 @@
 """Describes a share group: state, members, the offsets of every partition, and which partitions are stalled.
 
-Lag is what the broker says (DescribeShareGroupOffsets, 4.2 and later): of records between start and end, those that are
-acknowledged or archived do not count, so end less start is more. Brokers of 4.1 do not say it: it is unknown there.
+Lag is the broker's (DescribeShareGroupOffsets, 4.2 and later): records between start and end that are acknowledged or
+archived don't count, so end less start is more. Brokers of 4.1 don't report it: it's unknown there.
 """
 
 from collections import defaultdict
@@ -39,7 +39,7 @@ class ShareMember:
 
 @dataclass(frozen=True, slots=True)
 class SharePartition:
-    """`start_offset` is None where the group has not read from it. `standing_still` needs two looks: None after one."""
+    """`start_offset` is None if the group hasn't read the partition. `standing_still` is None after only one look."""
 
     topic: str
     partition: int
@@ -53,7 +53,7 @@ class SharePartition:
 
 @dataclass(frozen=True, slots=True)
 class ShareGroupView:
-    """`lag` is the sum over the partitions; None where that of one is unknown."""
+    """`lag` is the sum over the partitions; None if one is unknown."""
 
     group_id: str
     state: str
@@ -93,7 +93,7 @@ def _members(group: Mapping[str, Any]) -> tuple[ShareMember, ...]:
 def _partitions(
     offsets: Mapping[str, Any] | None, members: Iterable[ShareMember], ends: Mapping[TopicPartition, Offset]
 ) -> tuple[tuple[SharePartition, ...], list[Gap]]:
-    """`offsets` is the group's part of a DescribeShareGroupOffsets answer. Partitions that a member has count too."""
+    """`offsets` is the group's part of a DescribeShareGroupOffsets response. Includes partitions that members have."""
     holders: dict[TopicPartition, list[str]] = defaultdict(list)
     for member in members:
         for place in topic_partitions(member.assignment):
@@ -113,7 +113,7 @@ def _partitions(
                 )
                 continue
             start = known_or_none(partition["startOffset"])
-            # without a start there is no lag, though a broker may say 0
+            # without a start there is no lag, though a broker may report 0
             lag = None if start is None else known_or_none(partition.get("lag", -1))
             by_key[place] = SharePartition(*place, known_or_none(partition["leaderEpoch"]), start, None, lag, ())
     for place in holders.keys() - by_key.keys():
@@ -136,7 +136,7 @@ def share_group_of(
     settings: tuple[Setting, ...] = (),
     gaps: Iterable[Gap] = (),
 ) -> ShareGroupView:
-    """`group` is the group's part of a ShareGroupDescribe answer without an error."""
+    """`group` is the group's part of a ShareGroupDescribe response without an error."""
     members = _members(group)
     partitions, offset_gaps = _partitions(offsets, members, ends)
     read = [partition for partition in partitions if partition.start_offset is not None]
@@ -156,7 +156,7 @@ def share_group_of(
 
 
 def mark_stalled(before: ShareGroupView, now: ShareGroupView) -> ShareGroupView:
-    """`now` with what is stalled: partitions that had lag at the first look, and of which nothing was acknowledged,
+    """`now` with stalled partitions: those that had lag at the first look, and in which nothing was acknowledged,
     rejected or archived until the second."""
     earlier = {(partition.topic, partition.partition): partition for partition in before.partitions}
     return replace(
@@ -172,7 +172,7 @@ def _mark_stalled(before: SharePartition | None, now: SharePartition) -> SharePa
     if before is None or before.start_offset is None or now.start_offset is None:
         return now
     if before.lag is None or now.lag is None:
-        # a start that stays says nothing of the records behind it
+        # records after an unchanged start may have been finished
         return replace(now, standing_still=False) if now.start_offset != before.start_offset else now
     done_before, done_now = _processed_offset(before), _processed_offset(now)
     if done_before is not None and done_now is not None:
@@ -183,12 +183,12 @@ def _mark_stalled(before: SharePartition | None, now: SharePartition) -> SharePa
 
 
 def _processed_offset(partition: SharePartition) -> int | None:
-    """A number that grows with every record that is done with: the end less what is left."""
+    """A number that grows with every finished record: the end less the lag."""
     return None if partition.end_offset is None or partition.lag is None else partition.end_offset - partition.lag
 
 
 async def describe_share_group(cluster: "Cluster", group_id: str) -> ShareGroupView:
-    """RefusedError where the group is not there, is of another type, or may not be described at all."""
+    """RefusedError if the group doesn't exist, is of another type, or may not be described at all."""
     from kafkascope.client.describe.calls import (
         call_with_retries,
         group_target,
@@ -244,7 +244,7 @@ async def _fetch_offsets(cluster: "Cluster", group_id: str) -> tuple[Mapping[str
         return None, [gap]
     request = {"groups": [{"groupId": group_id, "topics": None}]}
     try:
-        # apart, since the coordinator asks those of the share state for it: one that hangs holds up no other answer
+        # apart, since the coordinator asks the share coordinators for it: one that hangs delays no other response
         with cluster.part():
             response, gap = await call_with_retries(
                 cluster, api, request, verdict, to=group_target(group_id), apart=True

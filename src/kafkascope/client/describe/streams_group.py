@@ -1,7 +1,7 @@
 """Describes a streams group: topology, members by process, tasks, lag, and what a rebalance waits for.
 
-Lag of the input topics is reckoned as Kafka's own tool does: of the partitions of active tasks, the end less the
-committed offset, or less the first offset where none is committed.
+Lag of the input topics is computed as Kafka's own tool does: for partitions of active tasks, the end less the committed
+offset, or less the first offset if none is committed.
 """
 
 from collections import defaultdict
@@ -110,7 +110,7 @@ def _task_offsets(member: Mapping[str, Any]) -> tuple[TaskOffset, ...]:
 
 
 def input_partitions(group: Mapping[str, Any]) -> dict[TopicPartition, str]:
-    """Partitions that active tasks read, from source and repartition topics, each with its task."""
+    """Partitions of source and repartition topics that active tasks read, each with its task."""
     parts = {subtopology.subtopology_id: subtopology for subtopology in subtopologies_of(group)}
     tasks: dict[TopicPartition, str] = {}
     for member in group["members"]:
@@ -136,8 +136,8 @@ def streams_group_of(
     settings: tuple[Setting, ...] = (),
     gaps: Iterable[Gap] = (),
 ) -> StreamsGroupView:
-    """`group` is the group's part of a StreamsGroupDescribe answer without an error, `topics` the number of partitions
-    of those that exist, None where it is not known."""
+    """`group` is the group's part of a StreamsGroupDescribe response without an error, `topics` the number of
+    partitions of existing topics, None if unknown."""
     parts = subtopologies_of(group)
     processes = _processes(group)
     members = [member for process in processes for member in process.members]
@@ -188,7 +188,7 @@ def _input_partition(
 
 
 async def describe_streams_group(cluster: "Cluster", group_id: str) -> StreamsGroupView:
-    """RefusedError where the group is not there, is of another type, or may not be described at all."""
+    """RefusedError if the group doesn't exist, is of another type, or may not be described at all."""
     from kafkascope.client.describe.calls import (
         call_with_retries,
         group_target,
@@ -223,7 +223,7 @@ async def describe_streams_group(cluster: "Cluster", group_id: str) -> StreamsGr
     places = input_partitions(group)
     committed, gaps = await fetch_committed(cluster, group_id)
     unread = [place for place in places if place not in committed]
-    # side by side: a leader that does not answer is waited for once
+    # concurrently, so that a leader that doesn't respond is waited for only once
     (firsts, early), (ends, late) = await map_limited(
         ((unread, EARLIEST), (places, LATEST)), lambda query: fetch_offsets(cluster, *query)
     )
@@ -244,7 +244,7 @@ async def describe_streams_group(cluster: "Cluster", group_id: str) -> StreamsGr
 async def _fetch_partition_counts(
     cluster: "Cluster", group: Mapping[str, Any]
 ) -> tuple[dict[str, int] | None, list[Gap]]:
-    """A topic that is not there is no gap: it is what the view is about."""
+    """A missing topic isn't a gap: the view itself reports it."""
     parts = subtopologies_of(group)
     names = {name for part in parts for name in part.source_topics}
     names |= {topic.name for part in parts for topic in (*part.repartition_source_topics, *part.changelog_topics)}

@@ -1,4 +1,4 @@
-"""Value types of a streams group's view: topology, processes with members and tasks, input lag."""
+"""Defines the values of a streams group's view: topology, processes with members and tasks, input lag."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from kafkascope.client.describe.values import NodeAddress, Setting
 
 @dataclass(frozen=True, slots=True)
 class InternalTopic:
-    """`partitions` is 0 where the coordinator decides."""
+    """`partitions` is 0 if the coordinator decides."""
 
     name: str
     partitions: int
@@ -29,7 +29,7 @@ class TopologyNode:
 
 @dataclass(frozen=True, slots=True)
 class Subtopology:
-    """`nodes` are there where the broker keeps the whole topology (StreamsGroupDescribe version 1, 4.4)."""
+    """`nodes` are filled if the broker keeps the whole topology (StreamsGroupDescribe version 1, 4.4)."""
 
     subtopology_id: str
     source_topics: tuple[str, ...]
@@ -50,7 +50,7 @@ class Tasks:
 
 @dataclass(frozen=True, slots=True)
 class TaskOffset:
-    """How far a member's copy of a task's state is; None is unknown."""
+    """The position of a member's copy of a task's state; None means unknown."""
 
     task: str
     offset: int | None
@@ -60,7 +60,7 @@ class TaskOffset:
 
 @dataclass(frozen=True, slots=True)
 class StreamsMember:
-    """`assignment` is what it may hold at present, `target` what it shall hold."""
+    """`assignment` is what it may hold now, `target` what it is to hold."""
 
     member_id: str
     instance_id: str | None
@@ -78,7 +78,7 @@ class StreamsMember:
 
 @dataclass(frozen=True, slots=True)
 class StreamsProcess:
-    """A process is one instance of the application, with a member a thread."""
+    """A process is one instance of the application, with one member per thread."""
 
     process_id: str
     endpoint: str | None
@@ -87,8 +87,8 @@ class StreamsProcess:
 
 @dataclass(frozen=True, slots=True)
 class InputPartition:
-    """`leader_epoch` is the one that was committed with the offset. `lag` is the end less the committed offset, or less
-    the first offset where nothing is committed yet."""
+    """`leader_epoch` was committed with the offset. `lag` is the end less the committed offset, or less the first
+    offset if nothing is committed yet."""
 
     topic: str
     partition: int
@@ -101,7 +101,7 @@ class InputPartition:
 
 @dataclass(frozen=True, slots=True)
 class TopologyStatus:
-    """By the names that heartbeats have for it; concluded from topics and epochs, since no description holds it."""
+    """A status, named as in heartbeats; derived from topics and epochs, since descriptions don't have it."""
 
     name: str
     detail: str
@@ -109,7 +109,7 @@ class TopologyStatus:
 
 @dataclass(frozen=True, slots=True)
 class StreamsGroupView:
-    """`lag` is the sum over `inputs`; None where that of one is unknown. `waits` says what a rebalance waits for."""
+    """`lag` is the sum over `inputs`; None if one is unknown. `waits` explains what a rebalance waits for."""
 
     group_id: str
     state: str
@@ -118,7 +118,7 @@ class StreamsGroupView:
     assignment_epoch: int
     assignor: str | None
     topology_epoch: int | None
-    topology_description: str | None  # NOT_STORED, AVAILABLE…; None where the broker has none to give
+    topology_description: str | None  # NOT_STORED, AVAILABLE…; None if the broker doesn't report it
     lag: int | None
     subtopologies: tuple[Subtopology, ...]
     processes: tuple[StreamsProcess, ...]

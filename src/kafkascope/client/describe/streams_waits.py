@@ -1,4 +1,4 @@
-"""Explains in sentences what the rebalance of a streams group still waits for."""
+"""Explains in sentences what the rebalance of a streams group waits for."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -9,7 +9,7 @@ ROLES = ("active", "standby", "warmup")
 
 
 def tasks_of(assignment: Mapping[str, Any]) -> Tasks:
-    """From an assignment of an answer."""
+    """Tasks of an assignment in a response."""
     named = {
         role: sorted(
             (row["subtopologyId"], partition) for row in assignment[f"{role}Tasks"] for partition in row["partitions"]
@@ -26,7 +26,7 @@ def waits_of(
     members: Iterable[StreamsMember],
     statuses: Iterable[TopologyStatus],
 ) -> tuple[str, ...]:
-    """Nothing where present and target are the same and everybody is at the epoch of the assignment."""
+    """Empty if the current tasks are the target and every member is at the epoch of the assignment."""
     everyone = list(members)
     sentences: list[str] = []
     if state == "NotReady":
@@ -47,21 +47,21 @@ def waits_of(
 def _member_waits(
     member: StreamsMember, assignment_epoch: int, holders: Mapping[str, StreamsMember], late: list[StreamsMember]
 ) -> list[str]:
-    """A task that a member was told to give up is in its assignment no more, though it may hold it until it says so:
-    its epoch stays behind until then."""
+    """A task that a member has to release is no longer in its assignment, though the member may hold it until it
+    confirms; until then its epoch is older."""
     name = _member_name(member)
     sentences = []
     extra = _surplus_text(member.assignment, member.target)
     if extra:
-        sentences.append(f"{name} has yet to give up {extra}")
+        sentences.append(f"{name} has yet to release {extra}")
     for task in member.target.active:
         holder = holders.get(task)
         if holder is not None and holder.member_id != member.member_id:
-            sentences.append(f"{name} waits for {_member_name(holder)} to give up active {task}")
+            sentences.append(f"{name} waits for {_member_name(holder)} to release active {task}")
     free = [task for task in member.target.active if task not in holders]
     if free and late:
         owners = ", ".join(f"{_member_name(other)} at epoch {other.member_epoch}" for other in late)
-        sentences.append(f"{name} waits for active {', '.join(free)}, until {owners} confirms what it gave up")
+        sentences.append(f"{name} waits for active {', '.join(free)}, until {owners} confirms the release")
     elif free:
         sentences.append(f"{name} has yet to take active {', '.join(free)} with its next heartbeat")
     copies = Tasks(
@@ -103,24 +103,24 @@ def statuses_of(
     members: Iterable[StreamsMember],
     topics: Mapping[str, int] | None,
 ) -> tuple[TopologyStatus, ...]:
-    """`topics` are those that exist, with their number of partitions; None where that could not be asked."""
+    """`topics` are existing topics with their number of partitions; None if unknown."""
     statuses: list[TopologyStatus] = []
     parts = list(subtopologies)
     stale = [member for member in members if topology_epoch is not None and member.topology_epoch < topology_epoch]
     if stale:
         names = ", ".join(f"{_member_name(member)} at {member.topology_epoch}" for member in stale)
-        statuses.append(TopologyStatus("STALE_TOPOLOGY", f"the group's topology is of epoch {topology_epoch}: {names}"))
+        statuses.append(TopologyStatus("STALE_TOPOLOGY", f"the group's topology has epoch {topology_epoch}: {names}"))
     if topics is None:
         return tuple(statuses)
     missing = sorted({name for part in parts for name in part.source_topics if name not in topics})
     if missing:
-        statuses.append(TopologyStatus("MISSING_SOURCE_TOPICS", f"no such topics: {', '.join(missing)}"))
+        statuses.append(TopologyStatus("MISSING_SOURCE_TOPICS", f"missing topics: {', '.join(missing)}"))
     internal = [topic for part in parts for topic in (*part.repartition_source_topics, *part.changelog_topics)]
     absent = sorted({topic.name for topic in internal if topic.name not in topics})
     if absent:
-        statuses.append(TopologyStatus("MISSING_INTERNAL_TOPICS", f"no such topics: {', '.join(absent)}"))
+        statuses.append(TopologyStatus("MISSING_INTERNAL_TOPICS", f"missing topics: {', '.join(absent)}"))
     wrong = [
-        f"{topic.name} has {topics[topic.name]} partitions, {topic.partitions} wanted"
+        f"{topic.name} has {topics[topic.name]} partitions, but needs {topic.partitions}"
         for topic in internal
         if topic.name in topics and topic.partitions and topics[topic.name] != topic.partitions
     ]

@@ -1,4 +1,4 @@
-"""Describes one topic: leader, replicas and offsets of every partition, and which partitions are not healthy."""
+"""Describes one topic: leader, replicas and offsets of every partition, and which partitions are unhealthy."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,8 +18,8 @@ _UNKNOWN_TOPIC = 3
 
 @dataclass(frozen=True, slots=True)
 class PartitionView:
-    """Node ids. `eligible` are replicas that may lead without loss though not in sync (KIP-966); None where the
-    brokers do not tell."""
+    """Node ids. `eligible` are replicas that may lead without loss although not in sync (KIP-966); None if the brokers
+    don't report them."""
 
     partition: int
     leader: int | None
@@ -36,7 +36,7 @@ class PartitionView:
 
 @dataclass(frozen=True, slots=True)
 class TopicView:
-    """`settings` are those that somebody set. Lists of partitions name what is not in order."""
+    """`settings` are those that aren't defaults. Lists of partitions name unhealthy ones."""
 
     name: str
     topic_id: str | None
@@ -59,7 +59,7 @@ def topic_of(
     settings: tuple[Setting, ...],
     gaps: Iterable[Gap] = (),
 ) -> TopicView:
-    """`topic` is of a DescribeTopicPartitions or a Metadata answer; `moves` are replicas being added and removed."""
+    """`topic` is from a DescribeTopicPartitions or Metadata response; `moves` are replicas being added and removed."""
     name = topic["name"]
     partitions = tuple(
         _partition(name, row, firsts, ends, moves.get(row["partitionIndex"], ((), ())))
@@ -108,14 +108,14 @@ def _partition(
 
 
 async def describe_topic(cluster: "Cluster", name: str) -> TopicView:
-    """RefusedError where there is no such topic, or it may not be described."""
+    """RefusedError if the topic doesn't exist or may not be described."""
     from kafkascope.client.describe.calls import map_limited, require_brokers
     from kafkascope.client.describe.configs import Resource, describe_configs
 
     require_brokers(cluster, "topics")
     topic = await _fetch_topic(cluster, name)
     places = [(name, partition["partitionIndex"]) for partition in topic["partitions"] if partition["leaderId"] >= 0]
-    # side by side: a leader that does not answer is waited for once
+    # concurrently, so that a leader that doesn't respond is waited for only once
     (firsts, early), (ends, late) = await map_limited(
         (EARLIEST, LATEST), lambda timestamp: fetch_offsets(cluster, places, timestamp)
     )
@@ -127,7 +127,7 @@ async def describe_topic(cluster: "Cluster", name: str) -> TopicView:
         settings, unset = configs.settings, configs.gaps
     except FAILURES as error:
         unset = [failure_gap(f"configs of topic {name}", "DescribeConfigs", error)]
-    # last, since a broker whose controller hangs is not asked again
+    # last, since a broker whose controller hangs isn't asked again
     moves, unmoved = await _fetch_reassignments(
         cluster, name, [partition["partitionIndex"] for partition in topic["partitions"]]
     )
@@ -135,7 +135,7 @@ async def describe_topic(cluster: "Cluster", name: str) -> TopicView:
 
 
 async def _fetch_topic(cluster: "Cluster", name: str) -> Mapping[str, Any]:
-    """By DescribeTopicPartitions, page after page; by Metadata where brokers lack it (before 3.8)."""
+    """By DescribeTopicPartitions, page by page, or by Metadata if the brokers lack it (before 3.8)."""
     from kafkascope.client.describe.calls import served_versions
     from kafkascope.client.targets import AnyBroker
 
@@ -152,7 +152,7 @@ async def _fetch_topic(cluster: "Cluster", name: str) -> Mapping[str, Any]:
         return topic
     rows: list[Any] = []
     cursor: dict[str, Any] | None = None
-    # A cursor can move on for ever: all pages take no more memory than one response may.
+    # A cursor can move on forever, so all pages together take no more memory than one response may.
     with cluster.together():
         while True:
             page = {"topics": [{"name": name}], "responsePartitionLimit": 2000, "cursor": cursor}
@@ -161,7 +161,7 @@ async def _fetch_topic(cluster: "Cluster", name: str) -> Mapping[str, Any]:
                 return topic
             rows += value["topics"][0]["partitions"]
             before, cursor = cursor, value["nextCursor"]
-            # one that does not move would never end
+            # a cursor that doesn't move would never end
             if cursor is None or cursor["topicName"] != name or cursor == before:
                 return {**topic, "partitions": rows}
 

@@ -16,18 +16,18 @@ _STATES = (
     *("Empty", _OPEN, "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort"),
     *("PrepareEpochFence", "Dead"),
 )
-# transaction.abort.timed.out.transaction.cleanup.interval.ms: so often a coordinator looks for those past their time
+# transaction.abort.timed.out.transaction.cleanup.interval.ms: how often a coordinator looks for overdue transactions
 CLEANUP_MS = 10_000
 _BATCH = 100
-# A node that says so of a transactional id does not coordinate it: another may know it.
+# Errors of a node that doesn't coordinate a transactional id: another node may know it.
 _NOT_COORDINATOR = frozenset((14, 15, 16))
 _TRANSACTIONAL_ID_NOT_FOUND = 105
 
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """Times are the coordinator's, in milliseconds; None of one that has not begun or may not be described.
-    `overdue`: open for longer than its timeout, and still not aborted."""
+    """Times are the coordinator's, in milliseconds; None if it hasn't begun or may not be described. `overdue`: open
+    for longer than its timeout, and still not aborted."""
 
     transactional_id: str
     state: str
@@ -43,8 +43,8 @@ class Transaction:
 
 @dataclass(frozen=True, slots=True)
 class TransactionList:
-    """Brokers leave out those that we may not describe, and do not say so. `refused` are the errors of those that were
-    asked for by id: nobody knows it, or it may not be described."""
+    """Brokers silently leave out transactions that we may not describe. `refused` are the errors of those requested by
+    id: no node knows it, or it may not be described."""
 
     transactions: tuple[Transaction, ...]
     refused: tuple[str, ...]
@@ -84,12 +84,12 @@ def transaction_of(
 
 
 def parse_states(states: Iterable[str]) -> list[str]:
-    """In Kafka's spelling; a broker that does not know a state filters by nothing."""
+    """In Kafka's spelling; a broker ignores a state that it doesn't know."""
     spelled = {name.lower(): name for name in _STATES}
     names = []
     for state in states:
         if state.lower() not in spelled:
-            raise UsageError(f"no transaction has the state '{state}'; there are {', '.join(_STATES)}")
+            raise UsageError(f"no transaction has the state '{state}'; the states are {', '.join(_STATES)}")
         names.append(spelled[state.lower()])
     return names
 
@@ -97,7 +97,8 @@ def parse_states(states: Iterable[str]) -> list[str]:
 async def describe_transactions(
     cluster: "Cluster", ids: Iterable[str] = (), states: Iterable[str] = ()
 ) -> TransactionList:
-    """Those of these ids and states; none given means all. RefusedError where ids are given, and nothing is left."""
+    """Transactions with these ids and states; none given means all. RefusedError if all of the given ids are
+    refused."""
     from kafkascope.client.describe.calls import map_nodes, missing_api_gap, require_brokers
     from kafkascope.client.targets import Node
 
@@ -108,7 +109,7 @@ async def describe_transactions(
     ids = tuple(ids)
     requested = set(ids)
     filters = {"stateFilters": parse_states(states)}
-    # to ask where an id is coordinated would create the coordinators' topic: every node is asked for those not listed
+    # looking up a coordinator would create its topic, so every node is asked about ids that aren't listed
     seen: set[str] = set()
     errors: dict[str, tuple[Gap, NodeAddress]] = {}
 
@@ -148,7 +149,7 @@ def _refusal(name: str, error: tuple[Gap, NodeAddress] | None) -> RefusedError:
 
 
 async def _describe_unlisted(cluster: "Cluster", node: NodeAddress, names: Iterable[str]) -> dict[str, Gap | None]:
-    """What a node says of ids that it did not list; None where it knows it, in another state than was asked for."""
+    """The gaps for ids that a node didn't list; None if it knows the id, in a state that wasn't requested."""
     from kafkascope.client.targets import Node
 
     requested = sorted(names)

@@ -1,4 +1,4 @@
-"""Value types that several views share, such as node addresses, assignments and settings."""
+"""Defines values that several views share, such as node addresses, assignments and settings."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ _ZERO = UUID(int=0)
 
 @dataclass(frozen=True, slots=True)
 class NodeAddress:
-    """A broker as a view names it; `address` is None where it isn't known."""
+    """A broker as a view names it; `address` is None if unknown."""
 
     node_id: int
     address: str | None
@@ -29,7 +29,7 @@ class TopicAssignment:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One configuration. `value` is None where it is sensitive or not set; `source` in Kafka's words."""
+    """One setting. `value` is None if it's sensitive or not set; `source` is in Kafka's words."""
 
     name: str
     value: str | None
@@ -39,14 +39,14 @@ class Setting:
 
 
 def kafka_uuid(value: UUID | None) -> str | None:
-    """As Kafka prints it: unpadded url-safe base64; None for the zero uuid, which means none."""
+    """The uuid as Kafka prints it, in unpadded url-safe base64; None for the zero uuid, which means none."""
     if value is None or value == _ZERO:
         return None
     return uuid_text(value)
 
 
 def topic_assignments(topic_partitions: Iterable[Mapping[str, Any]]) -> tuple[TopicAssignment, ...]:
-    """From `{topicName, partitions}` rows of an answer, by topic."""
+    """From `{topicName, partitions}` rows of a response, by topic."""
     assignments = (TopicAssignment(row["topicName"], tuple(sorted(row["partitions"]))) for row in topic_partitions)
     return tuple(sorted(assignments, key=lambda row: row.topic))
 
@@ -56,12 +56,12 @@ def topic_partitions(assignment: Iterable[TopicAssignment]) -> list[TopicPartiti
 
 
 def known_or_none(value: int | None) -> int | None:
-    """Kafka writes −1 for what it does not know."""
+    """Kafka writes −1 for unknown values."""
     return None if value is None or value < 0 else value
 
 
 def sum_or_none(parts: Iterable[int | None]) -> int | None:
-    """The sum; None where one of them is not known, since the sum is not either."""
+    """The sum, or None if one value is unknown."""
     result = 0
     for part in parts:
         if part is None:
@@ -71,5 +71,5 @@ def sum_or_none(parts: Iterable[int | None]) -> int | None:
 
 
 def total_lag(lags: Iterable[int | None]) -> int | None:
-    """The sum of lags. One below 0, of an offset past the end, hides no record of another partition."""
+    """The sum of lags. A negative one, of an offset past the end, counts as 0, so that it hides no other lag."""
     return sum_or_none(None if lag is None else max(0, lag) for lag in lags)

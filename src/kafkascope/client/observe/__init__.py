@@ -1,1 +1,1 @@
-"""A cluster polled for the lake."""
+"""Polls a cluster for the lake."""

@@ -1,4 +1,4 @@
-"""Buffers polls until the next commit: calls with their frames, and failed calls, each message once."""
+"""Buffers polls until the next commit: calls with their frames, and failed calls, each error message once."""
 
 import time
 from collections.abc import Callable
@@ -8,13 +8,13 @@ from kafkascope.client.answer import Answer
 from kafkascope.client.observe.observer import Poll
 from kafkascope.limits import MAX_OBSERVED_BYTES
 
-# With a call for each of a hundred groups and nodes a poll, that is a commit each hundred polls.
+# With a hundred calls per poll, for groups and nodes, this is a commit every hundred polls.
 MAX_CALLS = 10_000
 
 
 @dataclass(slots=True)
 class PollBatch:
-    """`failures` is by message: when it came first, and in how many polls."""
+    """`failures` is by message: the time of the first, and the number of polls with it."""
 
     answers: list[Answer] = field(default_factory=list)
     failures: dict[str, tuple[int, int]] = field(default_factory=dict)
@@ -23,7 +23,7 @@ class PollBatch:
 
 
 class PollBuffer:
-    """`seconds` is how long answers wait for a commit at the most."""
+    """`seconds` is the longest time that responses wait for a commit."""
 
     def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._seconds, self._clock = seconds, clock
@@ -36,9 +36,9 @@ class PollBuffer:
             self._since = self._clock()
         now.polls += 1
         for call in poll.answers:
-            # A login's frames are not shown to anybody.
+            # Frames of a login are never stored.
             if call.request_bytes:
-                # Bytes are what lands; the value holds ten times as much.
+                # Only bytes are committed; the value takes ten times as much memory.
                 now.answers.append(replace(call, value={}))
                 now.size += len(call.request_bytes) + len(call.response_bytes)
         for detail, failed_at in {

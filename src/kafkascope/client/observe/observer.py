@@ -1,5 +1,5 @@
-"""Polls a cluster: every response with its bytes and times, and the calls that failed. A poll never raises for what
-brokers respond or fail to respond."""
+"""Polls a cluster and returns every response with its bytes and times, and the calls that failed. A poll never raises
+whatever brokers return, or don't."""
 
 import asyncio
 import time
@@ -23,25 +23,25 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 _CLASSIC, _CONSUMER, _SHARE, _STREAMS = "classic", "consumer", "share", "streams"
-# What is asked of the groups of each type: the description, then what lag is reckoned from.
+# Calls per type of group: the description, then what lag is computed from.
 _DESCRIBE_APIS = {
     _SHARE: "ShareGroupDescribe",
     _STREAMS: "StreamsGroupDescribe",
     _CONSUMER: "ConsumerGroupDescribe",
     _CLASSIC: "DescribeGroups",
 }
-# From version 10 on OffsetFetch knows topics by their ids alone (KIP-848); names need no lookup. Before version 8 it is
-# about one group (KIP-709).
+# From version 10 on OffsetFetch only has topic ids (KIP-848), and names need no lookup. Before version 8 it's about one
+# group (KIP-709).
 _FIRST_OFFSET_FETCH, _LAST_OFFSET_FETCH = 8, 9
 _LATEST = -1
-# Failed calls to an API that are reported one by one in a poll: nodes that are gone differ in their address alone.
+# Failed calls per API and poll that are reported one by one: those of dead nodes only differ in the address.
 MAX_FAILURES = 10
 
 
 @dataclass(frozen=True, slots=True)
 class FailedCall:
-    """A call that got no answer: when, what was asked, and why as one line. `reached` is True where the cluster is
-    there and cannot be asked that."""
+    """A call without a response: when, what was requested, and why, in one line. `reached` is True if the cluster
+    responds but can't serve the call."""
 
     at: int
     api: str
@@ -51,7 +51,7 @@ class FailedCall:
 
 @dataclass(slots=True)
 class Poll:
-    """What came of one round. Times are nanoseconds since the epoch."""
+    """The results of one round. Times are nanoseconds since the epoch."""
 
     at: int
     answers: list[Answer] = field(default_factory=list)
@@ -65,8 +65,8 @@ class Poll:
 
 
 class Observer:
-    """`groups` are ids or patterns with `*` and `?`; none is all. `timeout` is for one call, in seconds. `early` are
-    answers from connecting; they go with the first poll."""
+    """`groups` are ids or patterns with `*` and `?`; none means all. `timeout` is for one call, in seconds. `early` are
+    responses from connecting; they belong to the first poll."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class Observer:
         self._failed: Counter[str] = Counter()
 
     async def poll(self, into: Poll | None = None) -> Poll:
-        """`into` is filled as answers come, so that a poll that is cut short leaves what it had."""
+        """`into` is filled as responses arrive, so that a poll that is cut short keeps what it has."""
         self._poll = poll = Poll(time.time_ns()) if into is None else into
         poll.answers += self._early
         self._early.clear()
@@ -95,18 +95,18 @@ class Observer:
             await self._round()
         for api, silent in self._failed.items():
             if silent > MAX_FAILURES:
-                detail = f"{api}: {silent - MAX_FAILURES:,} more calls got no answer"
+                detail = f"{api}: {silent - MAX_FAILURES:,} more calls got no response"
                 poll.failures.append(FailedCall(poll.at, api, detail))
         return poll
 
     def open_connections(self) -> frozenset[tuple[str, str, int]]:
-        """Those that later polls may go on with, between two polls."""
+        """Connections that later polls may reuse, between two polls."""
         return frozenset(
             (own, str(address), connected_at) for own, address, connected_at in self._cluster.open_connections()
         )
 
     async def _round(self) -> None:
-        # The first call tells whether anybody is there: one wait for a cluster that is gone, not one for each question.
+        # The first call shows whether the cluster responds, so that one that is gone is waited for once, not per call.
         nodes = await self._who()
         served = await self._try("ApiVersions", self._cluster.versions()) if nodes is not None else None
         if nodes is None or served is None:
@@ -126,7 +126,7 @@ class Observer:
         listed = listing.result()
         unasked = sum(groups is None for groups in listed)
         if unasked:
-            detail = f"ListGroups: there was no time left to ask {unasked:,} of {len(nodes):,} nodes"
+            detail = f"ListGroups: no time was left to ask {unasked:,} of {len(nodes):,} nodes"
             self._poll.failures.append(FailedCall(self._poll.at, "ListGroups", detail))
         by_node = {
             node: groups for node, groups in zip(nodes, listed, strict=True) if isinstance(groups, dict) and groups
@@ -144,21 +144,21 @@ class Observer:
             await self._ends(places)
 
     async def _who(self) -> list[int] | None:
-        """The brokers, None where nobody answers; controllers know no groups, and identify themselves another way."""
+        """The brokers, None if no node responds. Controllers know no groups and identify themselves differently."""
         if self._cluster.controllers:
             response = await self._ask("DescribeCluster", {"endpointType": 2}, AnyBroker())
             return None if response is None else []
         response = await self._ask("Metadata", {"topics": []}, AnyBroker())
         if response is None:
             return None
-        # By the cluster's id in it the marts know whose quorum an address tells of: DescribeQuorum does not say.
+        # From its cluster id the marts know whose quorum an address belongs to, which DescribeQuorum doesn't report.
         self._identified.add(str(response.address))
         nodes = sorted({broker["nodeId"] for broker in response.value["brokers"]})
         self._poll.brokers = len(nodes)
         return nodes
 
     async def _quorum(self, serves: Callable[[str], bool]) -> None:
-        # A broker passes it on to the controller: while that one is frozen, nobody else's answer waits behind it.
+        # A broker forwards it to the controller: while that is frozen, no other response waits for it.
         response = await self._ask("DescribeQuorum", QUORUM, apart=True)
         if (
             response is not None
@@ -176,11 +176,11 @@ class Observer:
         return groups
 
     async def _list(self, node: int) -> dict[str, list[str]]:
-        """Type to ids of the groups that this broker coordinates: nobody has to look for their coordinators."""
+        """Ids by type of the groups that this broker coordinates, so that no coordinator has to be looked up."""
         response = await self._ask("ListGroups", {}, Node(node))
         groups: dict[str, list[str]] = defaultdict(list)
         for group in response.value["groups"] if response is not None else ():
-            # Before version 5 there was one type that ListGroups knew.
+            # Before version 5 ListGroups had only one type.
             kind = (group.get("groupType") or _CLASSIC).lower()
             if self._takes(group["groupId"]):
                 groups[kind].append(group["groupId"])
@@ -192,7 +192,7 @@ class Observer:
     async def _of_type(
         self, node: int, kind: str, names: list[str], serves: Callable[[str], bool], offset_fetch: int | None
     ) -> dict[str, set[int]]:
-        """The partitions whose ends are worth asking for."""
+        """The partitions whose ends are needed."""
         partitions: dict[str, set[int]] = defaultdict(set)
         api = _DESCRIBE_APIS.get(kind)
         for batch in _batches(sorted(names)):
@@ -200,7 +200,7 @@ class Observer:
                 await self._ask(api, {"groups" if kind == _CLASSIC else "groupIds": batch}, Node(node))
             if kind == _SHARE and serves("DescribeShareGroupOffsets"):
                 groups = [{"groupId": name, "topics": None} for name in batch]
-                # The broker asks the coordinators of the share state for it, and one of them may be frozen.
+                # The broker asks the share coordinators for it, and one of them may be frozen.
                 response = await self._ask("DescribeShareGroupOffsets", {"groups": groups}, Node(node), apart=True)
                 _add_partitions(partitions, response, "topicName")
             elif kind != _SHARE and offset_fetch is not None:
@@ -244,7 +244,7 @@ class Observer:
         return await self._try(api, call)
 
     async def _try(self, api: str, call: Awaitable[_T]) -> _T | None:
-        """None where it failed. What a broker lacks or refuses is reported once per poll; it does not end it."""
+        """None if it failed. What a broker lacks or refuses is reported once per poll, and doesn't end the poll."""
         started_at = time.time_ns()
         try:
             return await call

@@ -1,1 +1,1 @@
-"""Every version of every API that a node offers, called and checked."""
+"""Calls and checks every version of every API that a node serves."""

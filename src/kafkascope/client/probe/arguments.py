@@ -1,6 +1,6 @@
 """Builds request arguments for every read-only API: existing resources, missing ones, and edge values.
 
-Each case says all that any version can say; what a version lacks is cut off before it is sent.
+Each case has the fields of all versions; fields that a version lacks are removed before it's sent.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,9 +12,9 @@ from kafkascope import __version__
 from kafkascope.schema.layouts.layout import LayoutField, layout
 
 _NO_ID = UUID(int=0)
-# How the names of all begin that a probe makes.
+# Prefix of all names that a probe creates.
 PROBE_PREFIX = "kafkascope-probe-"
-# Nobody's: made up, so that brokers say what they say of what does not exist.
+# Made up, so that brokers return their errors for missing things.
 MISSING_NAME = f"{PROBE_PREFIX}missing"
 MISSING_ID = UUID("6b61666b-6173-636f-7065-2d6d69737367")
 _PAST_END = 2**62
@@ -29,18 +29,19 @@ class Topic:
 
 @dataclass(frozen=True, slots=True)
 class ClusterSurvey:
-    """A few of everything that there is; `groups` by type in lower case (`classic`, `consumer`, `share`, `streams`)."""
+    """A few existing things of each kind; `groups` by type in lower case (`classic`, `consumer`, `share`,
+    `streams`)."""
 
     node: int = 1
-    # All that it has: brokers, fenced ones too, voters and observers of the quorum.
+    # All nodes: brokers, including fenced ones, voters and observers of the quorum.
     nodes: frozenset[int] = frozenset()
     cluster_id: str | None = None
     topics: tuple[Topic, ...] = ()
     groups: dict[str, tuple[str, ...]] = field(default_factory=dict)
     transactional_ids: tuple[str, ...] = ()
-    # Internal topics that are there: asking for a coordinator creates nothing then.
+    # Existing internal topics: with them, looking up a coordinator creates nothing.
     internal: frozenset[str] = frozenset()
-    # Whether it holds topics or groups that are neither Kafka's nor a probe's, or users, ACLs or quotas.
+    # Whether it has topics or groups that are neither Kafka's nor a probe's, or users, ACLs or quotas.
     in_use: bool = True
     controllers: bool = False
     sasl: bool = False
@@ -48,7 +49,7 @@ class ClusterSurvey:
 
 @dataclass(frozen=True, slots=True)
 class ProbeCase:
-    """`first` and `last` are the versions that it is for; `any_broker` where its subject lives nowhere."""
+    """`first` and `last` are the versions of the case; `any_broker` if its subject is on no broker."""
 
     label: str
     value: dict[str, Any]
@@ -58,7 +59,7 @@ class ProbeCase:
 
 
 def cases(api: str, version: int, survey: ClusterSurvey) -> list[ProbeCase]:
-    """Those of a version, cut to its fields; none for an API that nobody wrote arguments for."""
+    """The cases of a version, cut to its fields; none for an API without arguments here."""
     fields = layout(f"{api}Request", version).fields
     all_cases = ARGUMENTS[api](survey) if api in ARGUMENTS else ()
     return [
@@ -69,7 +70,7 @@ def cases(api: str, version: int, survey: ClusterSurvey) -> list[ProbeCase]:
 
 
 def prune(fields: tuple[LayoutField, ...], value: dict[str, Any]) -> dict[str, Any]:
-    """Without what the version has no field for, and without null where it has none."""
+    """Removes fields that the version lacks, and nulls that it doesn't allow."""
     kept: dict[str, Any] = {}
     for layout_field in fields:
         if layout_field.name not in value:
@@ -86,7 +87,7 @@ def prune(fields: tuple[LayoutField, ...], value: dict[str, Any]) -> dict[str, A
 
 
 def _named(topic: Topic | None, **fields: Any) -> dict[str, Any]:
-    """A topic under every name that some request has for it."""
+    """A topic in every field name that a request has for it."""
     name, topic_id = (topic.name, topic.topic_id) if topic else (MISSING_NAME, MISSING_ID)
     return {"name": name, "topic": name, "topicName": name, "topicId": topic_id, **fields}
 
@@ -144,7 +145,7 @@ def _fetch(survey: ClusterSurvey) -> Iterator[ProbeCase]:
     yield ProbeCase("a session that does not exist", unknown, first=7)
 
 
-# Special timestamps and the version that brought each (-6: KIP-1023).
+# Special timestamps and the version that introduced each (-6: KIP-1023).
 _TIMESTAMPS = {-1: 0, -2: 0, 0: 0, -3: 7, -4: 8, -5: 9, -6: 11}
 
 
@@ -179,7 +180,7 @@ def _each_group(survey: ClusterSurvey) -> Iterator[tuple[str, str]]:
 
 def _offset_fetch(survey: ClusterSurvey) -> Iterator[ProbeCase]:
     for label, group in _each_group(survey):
-        # before version 2 null did not mean all
+        # before version 2 null didn't mean all
         request: dict[str, Any] = {
             "groupId": group,
             "topics": None,
@@ -205,7 +206,7 @@ def _find_coordinator(survey: ClusterSurvey) -> Iterator[ProbeCase]:
 
         key = f"{next(iter(survey.groups.get('share', ())), MISSING_NAME)}:{uuid_key(topic.topic_id)}:0"
         yield ProbeCase("state of a share partition", request(key, 2), first=6)
-    yield ProbeCase("share state by a key that is none", request(MISSING_NAME, 2), first=6)
+    yield ProbeCase("share state by an invalid key", request(MISSING_NAME, 2), first=6)
 
 
 def _describe_groups(survey: ClusterSurvey) -> Iterator[ProbeCase]:
@@ -255,7 +256,7 @@ def _list_transactions(_: ClusterSurvey) -> Iterator[ProbeCase]:
     yield ProbeCase("by state", {"stateFilters": ["Ongoing", "Nonsense"], "producerIdFilters": [0]})
     yield ProbeCase("by duration", {"durationFilter": 0}, first=1)
     yield ProbeCase("by pattern", {"transactionalIdPattern": ".*"}, first=2)
-    yield ProbeCase("by a pattern that is none", {"transactionalIdPattern": "["}, first=2)
+    yield ProbeCase("by an invalid pattern", {"transactionalIdPattern": "["}, first=2)
 
 
 def _describe_quorum(_: ClusterSurvey) -> Iterator[ProbeCase]:
@@ -299,7 +300,9 @@ def _client_quotas(_: ClusterSurvey) -> Iterator[ProbeCase]:
     yield ProbeCase(
         "of users", {"components": [{"entityType": "user", "matchType": 2, "match": None}], "strict": False}
     )
-    yield ProbeCase("of nonsense", {"components": [{"entityType": "nonsense", "matchType": 2, "match": None}]})
+    yield ProbeCase(
+        "of an unknown entity type", {"components": [{"entityType": "nonsense", "matchType": 2, "match": None}]}
+    )
 
 
 def _describe_cluster(survey: ClusterSurvey) -> Iterator[ProbeCase]:
@@ -329,7 +332,7 @@ def _topic_partitions(survey: ClusterSurvey) -> Iterator[ProbeCase]:
 
 def _acls(_: ClusterSurvey) -> Iterator[ProbeCase]:
     request = {"resourceTypeFilter": 1, "patternTypeFilter": 1, "operation": 1, "permissionType": 1}
-    # before version 1 there were literal patterns alone
+    # before version 1 there were only literal patterns
     yield ProbeCase("all", {**request, "resourceNameFilter": None, "principalFilter": None, "hostFilter": None})
 
 
@@ -339,7 +342,7 @@ def _delegation_tokens(_: ClusterSurvey) -> Iterator[ProbeCase]:
 
 
 def _scram(_: ClusterSurvey) -> Iterator[ProbeCase]:
-    # null means all too, but whoever is not allowed to ask gets no answer to it at all (3.9 to 4.3)
+    # null means all too, but without permission it gets no response at all (3.9 to 4.3)
     yield ProbeCase("all", {"users": []})
     yield ProbeCase("a user that does not exist", {"users": [{"name": MISSING_NAME}]})
     yield ProbeCase("a user twice", {"users": [{"name": MISSING_NAME}, {"name": MISSING_NAME}]})
@@ -354,14 +357,14 @@ def _fetch_snapshot(_: ClusterSurvey) -> Iterator[ProbeCase]:
 
 
 def _sasl_handshake(survey: ClusterSurvey) -> Iterator[ProbeCase]:
-    # on a connection that is logged in it would begin another login
+    # on an authenticated connection it would begin another login
     if not survey.sasl:
-        yield ProbeCase("where no login is wanted", {"mechanism": "PLAIN"})
+        yield ProbeCase("without SASL on the listener", {"mechanism": "PLAIN"})
 
 
 def _sasl_authenticate(survey: ClusterSurvey) -> Iterator[ProbeCase]:
     if not survey.sasl:
-        yield ProbeCase("where no login is wanted", {"authBytes": b""})
+        yield ProbeCase("without SASL on the listener", {"authBytes": b""})
 
 
 ARGUMENTS: dict[str, Callable[[ClusterSurvey], Iterator[ProbeCase]]] = {

@@ -1,5 +1,5 @@
 """Replaces the ids of nodes, directories and features in a request with ids that don't exist, because an example must
-not be about anything that a running cluster has."""
+not touch anything in a running cluster."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -8,14 +8,14 @@ from uuid import UUID, uuid5
 from kafkascope.client.probe.arguments import MISSING_ID, MISSING_NAME
 from kafkascope.schema.layouts.layout import LayoutField
 
-# Far above what anybody numbers nodes with; an id that is there after all is passed over.
+# Far above usual node ids; an id that exists after all is skipped.
 FIRST_NODE, STRIDE = 2_000_000_000, 100_000
-# Fields with node ids that the definitions do not mark with the entity type brokerId.
+# Fields with node ids that the definitions don't mark with the entity type brokerId.
 _NODES = frozenset("controllerId nodeId preferredSuccessors voterId".split())
 _DIRECTORIES = frozenset(
     "candidateDirectoryId cordonedLogDirs id logDirs offlineLogDirs replicaDirectoryId voterDirectoryId".split()
 )
-# Directories below this number are Kafka's own words, as for none and for lost (KIP-858).
+# Directories below this number have a special meaning, such as none or lost (KIP-858).
 _RESERVED_DIRECTORIES = 100
 _PATHS, _FEATURES = "path", "feature"
 
@@ -31,7 +31,7 @@ def names_directory(field: LayoutField) -> bool:
 def with_missing_ids(
     fields: tuple[LayoutField, ...], value: Mapping[str, Any], nodes: Collection[int]
 ) -> dict[str, Any]:
-    """`nodes` are those that the cluster has. Different ids stay different; below 0 they stand for nobody already."""
+    """`nodes` are the cluster's. Different ids stay different; negative ids already mean no node."""
     changed = dict(value)
     for field in fields:
         content = value.get(field.name)

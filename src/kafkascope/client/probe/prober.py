@@ -1,5 +1,5 @@
-"""Calls every version of every API that a node offers and checks that each response decodes and encodes back to its
-bytes. One call at a time, nothing that waits, nothing that changes state unless `write` is set."""
+"""Calls every version of every API that a node serves and checks that each response decodes and encodes to its bytes.
+Makes one call at a time, none that waits, and none that changes state unless `write` is set."""
 
 import asyncio
 import time
@@ -30,19 +30,19 @@ from kafkascope.schema.layouts.layout import LayoutField, layout
 from kafkascope.schema.releases import newest_release
 
 _INVALID_REQUEST, _UNSUPPORTED_VERSION = 42, 35
-# The id of the topic that all examples are about.
+# The id of the topic in all examples.
 _ORDERS = parse_uuid("ZRMnDiaeTTeyp03kUua0OA")
-# Offered, and answered with UNSUPPORTED_VERSION whatever is asked.
+# Versions that brokers offer but always refuse with UNSUPPORTED_VERSION.
 UNSERVED = {
     ("OffsetCommit", 0): "it kept offsets in ZooKeeper; brokers without ZooKeeper offer it and do not serve it",
     ("OffsetFetch", 0): "it read offsets from ZooKeeper; brokers without ZooKeeper offer it and do not serve it",
     ("ConsumerGroupHeartbeat", 0): "the new group protocol is off, as it is in 3.9 unless turned on",
     ("ConsumerGroupDescribe", 0): "the new group protocol is off, as it is in 3.9 unless turned on",
 }
-# A broker that asks for a longer pause gets it in part: the probe sends one small request at a time anyway.
+# Longest pause after throttling: the probe sends one small request at a time anyway.
 _LONGEST_PAUSE = 2.0
 _CALL_SECONDS = 5.0
-# What a call takes that waits for nothing. The rest of it counts as waiting, and there are two thousand calls.
+# Time of a call that doesn't wait. The rest counts as waiting, since there are two thousand calls.
 _USUAL_SECONDS = 0.2
 
 
@@ -55,9 +55,9 @@ async def probe(
     seconds: float | None = None,
 ) -> Probe:
     """With `write` the catalog's examples of requests that change something are sent too, but only to a cluster that
-    holds nothing of anybody's. `prefer` is how the names of topics and groups begin that arguments are made of first;
-    `apis_only` limits it to some APIs; NotFoundError where the node does not offer one of them. `seconds` are for the
-    survey and all waiting after it, those of one call unless given."""
+    isn't in use. `prefer` is a prefix of topics and groups to use first. `apis_only` limits it to some APIs;
+    NotFoundError if the node doesn't serve one of them. `seconds` are for the survey and all waiting after it, by
+    default those of one call."""
     patience, began = cluster.settings.timeout if seconds is None else seconds, time.monotonic()
     with cluster.look(patience):
         await check_offered(cluster, apis_only)
@@ -74,12 +74,12 @@ async def check_offered(cluster: Cluster, names: Iterable[str]) -> None:
             served = request.listeners_in(newest_release())
             here, other = ("controller", "broker") if cluster.controllers else ("broker", "controller")
             hint = f"; it is for {other}s" if other in served and here not in served else ""
-            raise NotFoundError(f"this {here} does not offer {api}{hint}")
+            raise NotFoundError(f"this {here} doesn't serve {api}{hint}")
 
 
 @dataclass(slots=True)
 class _Tally:
-    """What the calls of one (API, version) have shown so far."""
+    """The results of the calls of one (API, version) so far."""
 
     answers: int = 0
     sightings: list[ObservedError] = field(default_factory=list)
@@ -92,7 +92,7 @@ class _Prober:
         self.write = write
         self.survey = survey
         self.correlation_id = 1_000_000
-        # Seconds that may still be waited.
+        # Seconds left for waiting.
         self.patience = patience
 
     async def run(self, apis_only: frozenset[str]) -> Probe:
@@ -111,7 +111,7 @@ class _Prober:
                 elif unknown < MAX_UNKNOWN_VERSIONS:
                     unknown += 1
                     name = api or f"API key {key}"
-                    range_note = f"; up to v{last} are offered" if unknown == MAX_UNKNOWN_VERSIONS else ""
+                    range_note = f"; the node serves up to v{last}" if unknown == MAX_UNKNOWN_VERSIONS else ""
                     why = f"newer than the catalog, or not in it{range_note}"
                     proofs.append(VersionProof(name, key, version, "unknown", "unknown", 0, why=why))
         address = ", ".join(map(str, self.cluster.settings.bootstrap))
@@ -146,7 +146,7 @@ class _Prober:
         )
 
     def _judged(self, api: str, version: int, refused: list[ObservedError] | str, why: str) -> tuple[str, str]:
-        """What became of the example, and why."""
+        """The result of the example, and why."""
         if why:
             return "not sent", why
         if isinstance(refused, str):
@@ -157,7 +157,7 @@ class _Prober:
         return ("refused" if refused else "accepted"), errors
 
     def _why_not(self, api: str, version: int, value: Mapping[str, Any]) -> str:
-        """Empty where it may be sent."""
+        """Why it must not be sent, or empty."""
         writes = effect(api, version, value)
         creates = writes.unless_topic is not None and writes.unless_topic not in self.survey.internal
         if writes.changes or creates:
@@ -168,13 +168,13 @@ class _Prober:
         return _never_sent(api, self.survey)
 
     def _why_no_example(self, api: str) -> str:
-        """Examples are what brokers are asked, save for what only controllers serve."""
+        """Examples are for brokers, except those of APIs that only controllers serve."""
         served = message(f"{api}Request").listeners_in(newest_release())
         return "the example is for brokers" if self.survey.controllers and "broker" in served else ""
 
     async def _one(self, api: str, version: int, case: ProbeCase, tally: _Tally) -> list[ObservedError] | str:
-        """Sends one and notes what came; what the broker's validation has against it is given back, or why there is no
-        answer."""
+        """Sends one and records the result. Returns the reason if the broker's validation refuses it or it gets no
+        response."""
         place = f"{case.label}: " if case.label else ""
         began = time.monotonic()
         try:
@@ -183,7 +183,7 @@ class _Prober:
             self._waited(f"{api} v{version}: {error}", time.monotonic() - began)
             tally.wrong.append(f"{place}{error}")
             return str(error)
-        if not self.write:  # a group that is joined lets its first member wait
+        if not self.write:  # a group makes its first member wait
             self._waited(f"{api} v{version}", time.monotonic() - began)
         tally.answers += 1
         if not response.exact:
@@ -195,7 +195,7 @@ class _Prober:
         return [seen for seen in errors if seen.code in (_INVALID_REQUEST, _UNSUPPORTED_VERSION)]
 
     async def _exchange(self, api: str, version: int, case: ProbeCase) -> Response:
-        """One request, one answer, and the answer encoded again must be the same bytes."""
+        """Sends one request; the re-encoded response must be the same bytes."""
         self.correlation_id += 1
         header: dict[str, Any] = {"correlationId": self.correlation_id}
         if header_version(f"{api}Request", version) > 0:
@@ -205,14 +205,14 @@ class _Prober:
         try:
             came = await self.cluster.send_bytes(request, to=target, timeout=self._call_seconds())
         except (RefusedError, NotFoundError):
-            # nobody leads or coordinates it, or this user may not know who: any broker has an answer to that too
+            # it has no leader or coordinator, or this user may not see it: any broker returns an error for that too
             came = await self.cluster.send_bytes(request, to=AnyBroker(), timeout=self._call_seconds())
         response = await read_response(api, version, came)
         if response.exact:
             header = {"correlationId": self.correlation_id}
             again = encode_frame(f"{api}Response", response.version, response.value, header, length=False)
             if again != came:
-                raise DecodeError(f"{api} v{version}: {len(came)} bytes came, encoded again they are other bytes")
+                raise DecodeError(f"{api} v{version}: the response of {len(came)} bytes encodes to different bytes")
         return response
 
     def _call_seconds(self) -> float:
@@ -225,7 +225,7 @@ class _Prober:
         if isinstance(target, Coordinator):
             topic = COORDINATOR_TOPICS[COORDINATOR_KEY_TYPES[target.kind]]
             if not self.write and topic not in self.survey.internal:
-                # to ask where it is would create the topic
+                # looking up the coordinator would create its topic
                 return AnyBroker()
         return target
 
@@ -233,35 +233,35 @@ class _Prober:
         throttled = value.get("throttleTimeMs", 0)
         if throttled > 0:
             seconds = min(throttled / 1000, _LONGEST_PAUSE)
-            self._waited(f"{place}: {throttled} ms of pause are asked for", seconds + _USUAL_SECONDS)
+            self._waited(f"{place}: the broker requests a pause of {throttled} ms", seconds + _USUAL_SECONDS)
             await asyncio.sleep(seconds)
 
     def _waited(self, place: str, seconds: float) -> None:
-        """ReachError where that was too long, with what went before."""
+        """ReachError if that took too long, with the place."""
         self.patience -= max(0.0, seconds - _USUAL_SECONDS)
         if self.patience < 0:
-            reason = "calls and pauses took longer than the time for them; --timeout SECONDS waits longer"
+            reason = "calls and pauses took too long; --timeout SECONDS waits longer"
             raise ReachError(f"{place}; {reason}")
 
 
 def _never_sent(api: str, survey: ClusterSurvey) -> str:
     if api in ("SaslHandshake", "SaslAuthenticate") and survey.sasl:
-        return "this connection is logged in already"
+        return "this connection is already logged in"
     if survey.controllers and kind_of(api) == "internal":
-        return "what nodes of the quorum say to each other is never sent"
+        return "requests between nodes of the quorum are never sent"
     return ""
 
 
 def _example(api: str, version: int, survey: ClusterSurvey) -> ProbeCase:
-    """As the catalog has it, save that nothing is waited for, that it names no node, directory or feature of a
-    cluster, and that its topic `orders` has the id of one that the probe made, where it made one. Topics, groups and
-    users that it names are nobody's: it is not sent where there are any (`ClusterSurvey.in_use`)."""
+    """The catalog's example, changed so that it doesn't wait and names no existing node, directory or feature. Its
+    topic `orders` gets the id of the topic that the probe created, if there is one. It isn't sent to a cluster in use
+    (`ClusterSurvey.in_use`), so its topics, groups and users don't exist."""
     value = with_missing_ids(layout(f"{api}Request", version).fields, example(f"{api}Request", version), survey.nodes)
     for wait in ("maxWaitMs", "maxWait"):
         if wait in value:
             value[wait] = 0
     if api == "JoinGroup":
-        # a member of one version would wait for that of another
+        # a member of one version would wait for the member of another
         value["groupId"] += f"-{version}"
     if survey.topics and survey.topics[0].name.startswith(PROBE_PREFIX):
         value = substitute(value, {_ORDERS: survey.topics[0].topic_id})

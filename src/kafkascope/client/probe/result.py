@@ -1,22 +1,21 @@
-"""Value types of a probe's results, one `VersionProof` for each (API, version) that a node offers, and their form as
-JSON."""
+"""Defines the results of a probe, one `VersionProof` per (API, version) that a node serves, and their form as JSON."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-# proven: every answer was exact and encodes back to its bytes. failed: one was not, or none came.
-# not sent: it changes something, or nothing sensible can be asked. unknown: newer than the catalog.
+# proven: every response was exact and encodes to its bytes. failed: one wasn't, or none came.
+# not sent: it changes something, or there are no sensible arguments. unknown: newer than the catalog.
 _STATES = ("proven", "failed", "not sent", "unknown")
-# accepted: answered, and neither with INVALID_REQUEST nor with UNSUPPORTED_VERSION. unserved: the node offers the
-# version and serves it to nobody.
+# accepted: a response other than INVALID_REQUEST and UNSUPPORTED_VERSION. unserved: the node advertises the version but
+# never serves it.
 _EXAMPLES = ("accepted", "refused", "unserved", "not sent")
 
 
 @dataclass(frozen=True, slots=True)
 class ObservedError:
-    """An error code in an answer: `place` is the field's, as the catalog names it (`Topics.Partitions.ErrorCode`)."""
+    """An error code in a response; `place` is its field in the catalog (`Topics.Partitions.ErrorCode`)."""
 
     place: str
     error: str
@@ -25,7 +24,7 @@ class ObservedError:
 
 @dataclass(frozen=True, slots=True)
 class VersionProof:
-    """`why` says what went wrong or why nothing was sent; `example_why` the same of the catalog's example."""
+    """`why` is the problem, or the reason why nothing was sent; `example_why` is the same for the catalog's example."""
 
     api: str
     key: int
@@ -41,7 +40,7 @@ class VersionProof:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """`releases` are those of the catalog that offer just these versions; none where it fits no release."""
+    """`releases` are the releases of the catalog with these versions; none if no release fits."""
 
     address: str
     releases: tuple[str, ...]
@@ -61,7 +60,7 @@ class Probe:
 
 
 def as_json(probe: Probe) -> dict[str, Any]:
-    """By `probe.schema.json`."""
+    """The result as JSON, as in `probe.schema.json`."""
     return {
         "address": probe.address,
         "releases": list(probe.releases),

@@ -1,5 +1,5 @@
 """Collects a few topics, groups and ids of a cluster as arguments for the probe. What the user may not see counts as
-absent."""
+missing."""
 
 import contextlib
 from typing import Any
@@ -15,14 +15,14 @@ from kafkascope.errors import NotFoundError, RefusedError, UsageError
 from kafkascope.schema.catalog import message
 
 _SECURITY_DISABLED = 54
-# Of each kind: more would prove the same again.
+# Number per kind: more would prove the same.
 _FEW = 3
 _NODES = 3
 _WITH_FENCED = 2  # of DescribeCluster, KIP-1073
 
 
 async def survey_cluster(cluster: Cluster, prefer: str = "", *, write: bool = False) -> ClusterSurvey:
-    """Topics and groups whose name starts with `prefer` come first. Whether it is in use is looked into for `write`."""
+    """Topics and groups whose name starts with `prefer` come first. `write` checks if the cluster is in use."""
     sasl = cluster.settings.sasl is not None
     if cluster.controllers:
         nodes = await cluster.brokers()
@@ -55,13 +55,13 @@ async def survey_cluster(cluster: Cluster, prefer: str = "", *, write: bool = Fa
 
 
 def _has_user_data(rows: list[dict[str, Any]], groups: dict[str, list[str]]) -> bool:
-    """Whether there are topics or groups that are neither Kafka's nor a probe's."""
+    """Whether topics or groups exist that are neither Kafka's nor a probe's."""
     names = [*(row["name"] for row in rows), *(name for names in groups.values() for name in names)]
     return any(not name.startswith(("__", PROBE_PREFIX)) for name in names)
 
 
 async def _has_security_data(cluster: Cluster) -> bool:
-    """Whether it holds users, ACLs or quotas, or does not say."""
+    """Whether it has users, ACLs or quotas, or doesn't report them."""
     for api, rows in (
         ("DescribeUserScramCredentials", "results"),
         ("DescribeAcls", "resources"),
@@ -79,7 +79,7 @@ async def _has_security_data(cluster: Cluster) -> bool:
 
 
 async def _unlisted_nodes(cluster: Cluster) -> frozenset[int]:
-    """Those that Metadata does not name: fenced brokers, and the quorum."""
+    """Nodes that Metadata doesn't name: fenced brokers, and the quorum."""
     nodes: set[int] = set()
     with contextlib.suppress(RefusedError, NotFoundError, UsageError):
         version = await _newest_version(cluster, "DescribeCluster")
@@ -95,7 +95,7 @@ async def _unlisted_nodes(cluster: Cluster) -> frozenset[int]:
 
 
 async def _newest_version(cluster: Cluster, api: str) -> int | None:
-    """That both sides know."""
+    """The newest version that both sides know."""
     request = message(f"{api}Request")
     first, last = (await cluster.versions()).get(request.key or 0, (0, -1))
     return max((version for version in request.all_versions() if first <= version <= last), default=None)
@@ -106,7 +106,7 @@ def _preferred_first(prefer: str) -> Any:
 
 
 def _topics(rows: list[dict[str, Any]], prefer: str) -> tuple[Topic, ...]:
-    """Those of people before Kafka's own, small ones first."""
+    """Users' topics before Kafka's own, small ones first."""
     ordered = sorted(
         (row for row in rows if "topicId" in row),
         key=lambda row: (not row["name"].startswith(prefer), row["name"].startswith("__"), len(row["partitions"])),

@@ -1,5 +1,5 @@
 """Creates temporary resources for a probe and removes them afterwards: a topic with a record, groups of every type that
-the node serves, an open transaction. What can't be created is left out."""
+the node serves, an open transaction. Resources that can't be created are left out."""
 
 import contextlib
 import time
@@ -19,7 +19,7 @@ from kafkascope.schema.layouts.layout import layout
 
 
 class _TemporaryResources:
-    """Names of this run alone, so that two probes do not meet."""
+    """Names unique to this run, so that two probes don't collide."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
@@ -29,7 +29,7 @@ class _TemporaryResources:
         self.producer: dict[str, Any] = {}
 
     async def ask(self, api: str, value: Mapping[str, Any]) -> dict[str, Any]:
-        """At the newest version that both know, with the fields that it has."""
+        """Calls the newest version that both sides know, with the fields that it has."""
         offered = (await self.cluster.versions()).get(message(f"{api}Request").key or 0)
         if offered is None:
             return {}
@@ -45,7 +45,7 @@ class _TemporaryResources:
         if not created or not created["topics"] or created["topics"][0]["errorCode"]:
             return
         for step in (self._produce, self._commit, self._join, self._begin_transaction):
-            # rights, features or versions may be missing: the rest is worth having
+            # permissions, features or versions may be missing: the rest is still useful
             with contextlib.suppress(KafkascopeError, KeyError):
                 await step()
 
@@ -119,7 +119,7 @@ class _TemporaryResources:
 
 @asynccontextmanager
 async def temporary_resources(cluster: Cluster) -> AsyncIterator[str]:
-    """Gives the name that all of it begins with."""
+    """Yields the common prefix of all names."""
     resources = _TemporaryResources(cluster)
     try:
         await resources.set_up()

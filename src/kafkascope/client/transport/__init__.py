@@ -1,1 +1,1 @@
-"""Connections to nodes."""
+"""Opens connections to nodes and carries frames."""

@@ -1,5 +1,5 @@
-"""One socket to one node, with several requests in flight and responses in the order of the requests. However a call
-ends, the stream is never left half read: what nobody waits for any more is thrown away or the socket closed."""
+"""Manages one socket to one node, with several requests in flight and responses in request order. However a call ends,
+the stream is never left half read: unwanted responses are dropped, or the socket is closed."""
 
 import asyncio
 import contextlib
@@ -22,33 +22,32 @@ from kafkascope.limits import MAX_FRAME_BYTES, MAX_LOGIN_FRAME_BYTES, MAX_RESPON
 
 _LAST_CORRELATION_ID = 2**31 - 1
 _PIECE_BYTES = 262_144
-# Their frames hold passwords and tokens: no hook, lake or dump gets to see them.
+# Their frames contain passwords and tokens, so no hook, lake or dump gets them.
 _SECRET_APIS = frozenset(("SaslAuthenticate", "SaslHandshake"))
 
 
 class LostError(ReachError):
-    """127.0.0.1:9092: closed the connection in the middle of an answer (12 of 400 bytes)"""
+    """127.0.0.1:9092: closed the connection during a response (12 of 400 bytes)"""
 
-    # At the first request behind the greeting: once is a broker that shuts down, again and again one that wants a
-    # login.
+    # Lost at the first request after ApiVersions: once, the broker is shutting down; repeatedly, it requires a login.
     early = False
-    # What came was no Kafka: it will not be any at the next try.
+    # The bytes aren't Kafka, and a retry won't change that.
     final = False
 
 
 @dataclass(slots=True)
 class _PendingRequest:
-    """A request under way. `correlation_id` is None for a SASL token without a header (SaslHandshake v0)."""
+    """A pending request. `correlation_id` is None for a SASL token without a header (SaslHandshake v0)."""
 
     correlation_id: int | None
     future: asyncio.Future[bytes]
-    # Set when the response is decoded, or nobody wants it: a large one is held up to then, and the next one waits.
+    # Set when the response is decoded or unwanted: a large one is kept until then, and the next one waits.
     released: asyncio.Event
 
 
 class Connection:
-    """`versions` are what the node serves, set by negotiation: API key to (first, last). `large` is shared by all
-    connections to a cluster: who has it reads a large response."""
+    """`versions` are the node's, set by negotiation: API key to (first, last). All connections to a cluster share
+    `large`, the lock for reading a large response."""
 
     def __init__(
         self,
@@ -66,7 +65,7 @@ class Connection:
         self.connected_at = time.time_ns()
         self.client_id = client_id
         self.versions: Mapping[int, tuple[int, int]] = {}
-        # Loop time at which to log in again, and after which the broker hangs up (KIP-368).
+        # Loop times at which to log in again, and after which the broker closes the connection (KIP-368).
         self.log_in_at: float | None = None
         self.log_in_by: float | None = None
         self.log_in = asyncio.Lock()
@@ -87,7 +86,7 @@ class Connection:
 
     @property
     def usable(self) -> bool:
-        """Whether a new call may go out on it."""
+        """Whether a new call may use it."""
         return self._error is None and not self._retired and not self._writer.is_closing()
 
     @property
@@ -95,20 +94,20 @@ class Connection:
         return not self._pending
 
     def greet(self, versions: Mapping[int, tuple[int, int]]) -> None:
-        """It is a Kafka node, and serves these."""
+        """Records that it's a Kafka node and serves these versions."""
         self.versions = versions
         self._greeted = True
         self._responses = 0
 
     def logged_in(self) -> None:
-        """Or no login is wanted: from now on responses may be as large as Kafka's."""
+        """Logged in, or no login needed: from now on responses may have Kafka's full size."""
         self._max_bytes = MAX_FRAME_BYTES
 
     async def call(
         self, api: str, version: int, value: Mapping[str, Any], most: Callable[[], int] | None = None
     ) -> Answer:
-        """Whoever calls sets the time limit. EncodeError names what is wrong in `value`; nothing is sent then. `most`
-        returns the memory that the response may take, when it has come: others may have come in the meantime."""
+        """The caller sets the time limit. EncodeError names a mistake in `value`; nothing is sent then. `most` returns
+        the memory that the response may take; it's called on arrival, since others may have arrived meanwhile."""
         correlation_id = self.next_correlation_id()
         header = {"correlationId": correlation_id, "clientId": self.client_id}
         frame = encode_frame(f"{api}Request", version, dict(value), header, length=False)
@@ -127,7 +126,7 @@ class Connection:
         except HeavyError as error:
             raise HeavyError(f"{api} v{version} at {self.address}: {error}") from None
         except DecodeError as error:
-            raise DecodeError(f"{api} v{version} at {self.address}: the answer is not one: {error}") from None
+            raise DecodeError(f"{api} v{version} at {self.address}: the bytes aren't a response: {error}") from None
         finally:
             pending.released.set()
         shown = (b"", b"") if api in _SECRET_APIS else (frame, read.frame)
@@ -142,13 +141,14 @@ class Connection:
         return correlation_id
 
     async def send(self, frame: bytes, *, answered: bool = True) -> bytes:
-        """A whole request without its length; the whole answer, likewise. The correlation id is the request's."""
+        """Sends a whole request and returns the whole response, both without length. The correlation id is the
+        request's."""
         if len(frame) < 8:
             raise EncodeError(f"a request has a header of at least 8 bytes; these are {len(frame)}")
         return await self._bytes(frame, int.from_bytes(frame[4:8], "big", signed=True), answered)
 
     async def token(self, data: bytes) -> bytes:
-        """A SASL token as it goes after SaslHandshake v0: a length and the token, no header, both ways."""
+        """Exchanges a SASL token as after SaslHandshake v0: a length and the token without a header, both ways."""
         return await self._bytes(data, None, True)
 
     async def _bytes(self, content: bytes, correlation_id: int | None, answered: bool) -> bytes:
@@ -160,12 +160,12 @@ class Connection:
     async def _exchange(
         self, content: bytes, correlation_id: int | None, answered: bool
     ) -> tuple[bytes, _PendingRequest | None]:
-        """Whoever gets a response sets `released` when it is decoded."""
+        """The receiver of a response sets `released` when it's decoded."""
         if len(content) > MAX_FRAME_BYTES:
-            raise EncodeError(f"a request of {len(content)} bytes; brokers take {MAX_FRAME_BYTES}")
+            raise EncodeError(f"the request has {len(content)} bytes; brokers accept {MAX_FRAME_BYTES}")
         if not self.usable:
             raise self._lost()
-        # One write: a call that is given up while bytes drain leaves no half request behind.
+        # One write: a call that is cancelled while bytes drain leaves no half request in the stream.
         self._writer.write(len(content).to_bytes(4, "big") + content)
         if not answered:
             await self._drain()
@@ -179,38 +179,38 @@ class Connection:
             return await pending.future, pending
         except asyncio.CancelledError:
             pending.released.set()
-            # Out of time, or not wanted any more. Answers come in order, so whatever follows would wait for this one.
+            # Out of time, or unwanted. Responses come in order, so all later ones would wait for this one.
             pending.future.cancel()
             self._retire()
             raise
 
     async def _drain(self) -> None:
-        """Those who wait learn of a failure by their futures."""
+        """Waiting calls learn of a failure by their futures."""
         try:
             await self._writer.drain()
         except OSError as error:
             self._end(_broken_connection(error, self.address.host))
 
     def _retire(self) -> None:
-        """No new calls; those under way get their answers, then the socket closes."""
+        """Takes no new calls; pending ones get their responses, then the socket closes."""
         self._retired = True
         if all(pending.future.done() for pending in self._pending):
-            self._end("gave the connection up")
+            self._end("closed the connection after the last response")
 
     async def _read(self) -> None:
-        """The reader's task: ends with the stream, for whatever reason, and fails every waiting call."""
+        """The reader's task: ends with the stream, for any reason, and fails every waiting call."""
         try:
             while await self._read_frame():
                 pass
         except asyncio.IncompleteReadError as error:
-            self._end(f"closed the connection in the middle of an answer ({len(error.partial)} bytes came)")
+            self._end(f"closed the connection during a response ({len(error.partial)} bytes came)")
         except OSError as error:
             self._end(_broken_connection(error, self.address.host))
         except LostError as error:
             self._end(str(error), final=error.final)
         finally:
-            # whatever else went wrong, nobody waits for a reader that is gone
-            self._end("nobody reads the connection any more")
+            # after any other error too, no call waits for a reader that is gone
+            self._end("the connection is no longer read")
 
     async def _read_frame(self) -> bool:
         head = await self._reader.read(4)
@@ -225,14 +225,12 @@ class Connection:
                 raise asyncio.IncompleteReadError(head + error.partial, 4) from None
         size = int.from_bytes(head, "big", signed=True)
         if not 0 <= size <= MAX_FRAME_BYTES:
-            raise _not_kafka(f"sent no answer; it looks like {identify_server(head)}")
+            raise _not_kafka(f"sent no response; it looks like {identify_server(head)}")
         if size > self._max_bytes:
-            problem = f"sent an answer of {size:,} bytes before the login is finished"
-            raise _not_kafka(f"{problem}; {self._max_bytes:,} are the most that is taken there")
+            problem = f"sent a response of {size:,} bytes before the login finished"
+            raise _not_kafka(f"{problem}; the limit there is {self._max_bytes:,}")
         if not self._pending:
-            raise _not_kafka(
-                "sent an answer that nobody asked for; it is no Kafka broker, or something between is broken"
-            )
+            raise _not_kafka("sent an unexpected response; it isn't a Kafka broker, or a proxy in between is broken")
         if size <= MAX_SIDE_BY_SIDE_BYTES:
             self._deliver(await self._content(size))
         else:
@@ -242,13 +240,14 @@ class Connection:
         return self._error is None
 
     async def _content(self, size: int) -> bytes:
-        """Of a frame. Memory grows with what comes, not with what the length says, and the bytes are there once."""
+        """Reads a frame. Memory grows with the received bytes, not with the announced length, and the bytes exist
+        once."""
         pieces = BytesIO()
         while pieces.tell() < size:
             piece = await self._reader.read(min(size - pieces.tell(), _PIECE_BYTES))
             if not piece:
                 came = f"{pieces.tell()} of {size} bytes"
-                raise LostError(f"closed the connection in the middle of an answer ({came})")
+                raise LostError(f"closed the connection during a response ({came})")
             pieces.write(piece)
         return pieces.getvalue()
 
@@ -256,12 +255,12 @@ class Connection:
         pending = self._pending[0]
         if pending.correlation_id is not None:
             if len(frame) < 4:
-                problem = f"sent an answer of {len(frame)} bytes; the shortest has 4"
+                problem = f"sent a response of {len(frame)} bytes; the shortest has 4"
                 raise _not_kafka(f"{problem}: it looks like {identify_server(b'')}")
             correlation_id = int.from_bytes(frame[:4], "big", signed=True)
             if correlation_id != pending.correlation_id:
-                problem = f"answered correlation id {correlation_id} where {pending.correlation_id} was asked"
-                raise _not_kafka(f"{problem}; it is no Kafka broker, or a proxy mixes connections up")
+                problem = f"responded with correlation id {correlation_id} instead of {pending.correlation_id}"
+                raise _not_kafka(f"{problem}; it isn't a Kafka broker, or a proxy mixes up connections")
         self._pending.popleft()
         self._responses += 1
         if pending.future.done():
@@ -273,7 +272,7 @@ class Connection:
         return pending.released
 
     def _end(self, reason: str, *, final: bool = False) -> None:
-        """The first reason counts; every waiting call fails with it."""
+        """Fails every waiting call with the first reason."""
         if self._error is None:
             self._error = f"{self.address}: {reason}"
             self._final = final
@@ -291,7 +290,7 @@ class Connection:
         return error
 
     async def close(self) -> None:
-        """Nothing of it is left afterwards: no task, no socket."""
+        """Afterwards no task and no socket is left."""
         self._end("the connection is closed")
         self._task.cancel()
         await asyncio.wait([self._task])
@@ -311,7 +310,7 @@ def _not_kafka(reason: str) -> LostError:
 
 
 def _broken_connection(error: OSError, name: str) -> str:
-    """With TLS 1.3 a broker says only behind the handshake that it wants another certificate, or one at all."""
+    """With TLS 1.3 a broker only reports after the handshake that it requires a certificate, or another one."""
     if isinstance(error, ssl.SSLError):
         from kafkascope.client.transport.tls import explain
 

@@ -1,4 +1,4 @@
-"""Deadlines of calls and the pauses between retries."""
+"""Implements deadlines of calls and the pauses between retries."""
 
 import asyncio
 import random
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from kafkascope.errors import ReachError
 
-# Java's retry.backoff.ms and retry.backoff.max.ms (KIP-580), with its jitter of a fifth.
+# Java's retry.backoff.ms and retry.backoff.max.ms (KIP-580), with its jitter of 20 %.
 _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 1.0
 _JITTER = 0.2
@@ -16,7 +16,7 @@ _JITTER = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """A moment of the running loop's clock, and the seconds that were given until then."""
+    """A moment of the running loop's clock, and the seconds allowed until then."""
 
     at: float
     seconds: float
@@ -28,12 +28,12 @@ class Deadline:
         return self.left() <= 0
 
     def earlier(self, seconds: float) -> "Deadline":
-        """This one, or one `seconds` from now if that comes first."""
+        """This deadline, or one in `seconds` if that's earlier."""
         other = after(seconds)
         return other if other.at < self.at else self
 
     def half(self) -> "Deadline":
-        """When half of what is left has passed, as a round number."""
+        """A deadline at half of the remaining time, as a round number."""
         seconds = self.left() / 2
         return Deadline(after(seconds).at, float(f"{seconds:.2g}"))
 
@@ -44,7 +44,7 @@ def after(seconds: float) -> Deadline:
 
 @asynccontextmanager
 async def within(deadline: Deadline, describe: Callable[[], str]) -> AsyncIterator[None]:
-    """ReachError with what `describe` says when the deadline passes inside."""
+    """Raises ReachError with the text of `describe` if the deadline passes inside."""
     try:
         async with asyncio.timeout_at(deadline.at) as scope:
             yield
@@ -55,7 +55,7 @@ async def within(deadline: Deadline, describe: Callable[[], str]) -> AsyncIterat
 
 
 def pauses() -> Iterator[float]:
-    """Seconds to wait before each further try: doubling, never in step with other clients."""
+    """Seconds to wait before each retry: doubling, and never in step with other clients."""
     pause = _FIRST_PAUSE
     while True:
         yield min(pause, _LONGEST_PAUSE) * random.uniform(1 - _JITTER, 1 + _JITTER)

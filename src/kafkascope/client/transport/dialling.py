@@ -1,4 +1,4 @@
-"""Opens TCP or TLS streams. Names are looked up where a slow name server holds nobody up."""
+"""Opens TCP or TLS streams. A slow name server never blocks other work."""
 
 import asyncio
 import os
@@ -12,51 +12,51 @@ from kafkascope.client.transport.deadline import Deadline
 from kafkascope.errors import ReachError
 from kafkascope.limits import MAX_HOST_CHARACTERS
 
-# Reading pauses when this much waits to be taken: frames of answers to admin requests fit.
+# Reading pauses when this much is unread: responses to admin requests fit.
 BUFFER_BYTES = 1_048_576
-# TLS says goodbye both ways; a peer that does not gets no more than this.
+# TLS closes in both directions; a peer that doesn't gets this long.
 CLOSE_SECONDS = 1.0
-# Of a host that is none.
+# Characters shown of an invalid host.
 _SHOWN_CHARACTERS = 40
 
 _Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class UnreachableError(ReachError):
-    """127.0.0.1:9092: connection refused; is a broker up, and is this its port?"""
+    """127.0.0.1:9092: connection refused; is a broker running, and is this its port?"""
 
-    # An address that leads nowhere, now or later.
+    # An address that can never be reached.
     final = False
 
 
 def check_address(address: Address) -> None:
-    """UnreachableError where nothing can be reached by what a broker, or whoever, names. What is odd is not shown."""
+    """UnreachableError if the named address can't be valid. Odd characters aren't shown."""
     problem = ""
     if not 0 < address.port < 65_536:
-        problem = f"{address.port} is no port; ports are 1 to 65535"
+        problem = f"{address.port} isn't a port; ports are 1 to 65535"
     elif not address.host:
-        problem = "no host is named"
+        problem = "the host is empty"
     elif len(address.host) > MAX_HOST_CHARACTERS:
-        problem = f"a host of {len(address.host):,} characters; {MAX_HOST_CHARACTERS} are the most"
+        problem = f"the host has {len(address.host):,} characters; the limit is {MAX_HOST_CHARACTERS}"
     elif not address.host.isprintable():
-        problem = "a host with characters that no name has"
+        problem = "the host has characters that names can't have"
     if problem:
         shown = Address(sanitize(address.host, most=_SHOWN_CHARACTERS), address.port)
-        error = UnreachableError(f"{shown}: {problem}; what the brokers advertise (advertised.listeners) is wrong")
+        error = UnreachableError(f"{shown}: {problem}; the advertised.listeners of the brokers are wrong")
         error.final = True
         raise error
 
 
 async def dial(dialled: Address, place: str, tls: Tls | None, name: str, limit: Deadline) -> _Streams:
-    """`place` is what errors call it, `name` what a certificate must be for. Whoever calls sets the time limit; an
-    address of several gets its share of it, so that a dead one does not use it up."""
+    """`place` is its name in errors, `name` the name that the certificate must be for. The caller sets the time limit;
+    each of several addresses gets a share, so that a dead one doesn't use all of it."""
     try:
         numbers = await look_up(dialled.host, dialled.port)
     except (OSError, UnicodeError) as error:
         reason = (getattr(error, "strerror", None) or "no such name").lower()
         raise UnreachableError(
-            f"{place}: the name {dialled.host} is not known here ({reason});"
-            " mend it, or say --resolve HOST:PORT=ADDRESS"
+            f"{place}: the name {dialled.host} can't be resolved ({reason});"
+            " fix it, or give --resolve HOST:PORT=ADDRESS"
         ) from None
     for position, number in enumerate(numbers):
         last = position == len(numbers) - 1
@@ -66,17 +66,19 @@ async def dial(dialled: Address, place: str, tls: Tls | None, name: str, limit: 
                 return await _connect(Address(number, dialled.port), place, tls, name, limit)
         except TimeoutError:
             if last:
-                raise UnreachableError(f"{place}: nothing answers there; does a firewall block the way?") from None
+                raise UnreachableError(
+                    f"{place}: nothing responds there; is a firewall blocking the connection?"
+                ) from None
         except OSError as error:
             if last:
                 raise UnreachableError(
-                    f"{place}: {os_error_text(error)}; is a broker up, and is this its port?"
+                    f"{place}: {os_error_text(error)}; is a broker running, and is this its port?"
                 ) from None
     raise UnreachableError(f"{place}: the name {dialled.host} has no address")
 
 
 def os_error_text(error: OSError) -> str:
-    """The system's own words: asyncio puts the address in their place, and a name server has codes of its own."""
+    """The system's own message: asyncio replaces it by the address, and name servers have their own codes."""
     if error.errno is not None and not isinstance(error, socket.gaierror):
         return os.strerror(error.errno).lower()
     return (error.strerror or str(error) or type(error).__name__).lower()
@@ -94,7 +96,7 @@ async def _connect(address: Address, place: str, tls: Tls | None, name: str, lim
             limit=BUFFER_BYTES,
             ssl=context(tls),
             server_hostname=name,
-            # ours comes first, and says more
+            # our own time limit comes first, with a better message
             ssl_handshake_timeout=limit.left() + CLOSE_SECONDS,
             ssl_shutdown_timeout=CLOSE_SECONDS,
         )
@@ -103,8 +105,8 @@ async def _connect(address: Address, place: str, tls: Tls | None, name: str, lim
 
 
 async def look_up(host: str, port: int) -> list[str]:
-    """The addresses of a name. In a thread that may be left behind: asyncio's own would hold up the end of the program
-    until the name server answers."""
+    """The addresses of a name. Uses a daemon thread: asyncio's own would delay the end of the program until the name
+    server responds."""
     if is_ip_address(host):
         return [host]
     loop = asyncio.get_running_loop()
@@ -126,7 +128,7 @@ async def look_up(host: str, port: int) -> list[str]:
             numbers = list(dict.fromkeys(str(row[4][0]) for row in rows))
         except (OSError, UnicodeError) as error:
             problem = error
-        # the loop is closed when nobody waits any more
+        # the loop may be closed if nothing waits any more
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(settle, numbers, problem)
 

@@ -1,5 +1,4 @@
-"""Posts a form over HTTP/1.1 on a connection of its own and returns its status and body, within the caller's time
-limit."""
+"""Posts a form over HTTP/1.1 on its own connection and returns the status and body, within the caller's time limit."""
 
 import asyncio
 import ssl
@@ -22,17 +21,17 @@ class Reply(NamedTuple):
 
 
 async def post_form(url: str, form: Mapping[str, str], headers: Mapping[str, str], tls: Tls) -> Reply:
-    """Errors name the place without its query, which may hold a secret."""
+    """Errors name the place without its query, which may contain a secret."""
     try:
         parts = urlsplit(url)
         port = parts.port or _PORTS.get(parts.scheme, 0)
     except ValueError:
         port = 0
     if not port or not parts.hostname or any(ord(character) <= 32 for character in url):
-        raise UsageError("the token endpoint is no http or https URL")
+        raise UsageError("the token endpoint isn't an http or https URL")
     if parts.username is not None:
         raise UsageError(
-            "the token endpoint's URL has a user in it; --token-client-id and its secret's file are for that"
+            "the token endpoint's URL contains a user; use --token-client-id and --token-client-secret-file instead"
         )
     place = f"{parts.scheme}://{parts.hostname}:{port}{parts.path}"
     body = urlencode(form).encode()
@@ -52,10 +51,10 @@ async def post_form(url: str, form: Mapping[str, str], headers: Mapping[str, str
         await writer.drain()
         return await _reply(reader)
     except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError):
-        raise ReachError(f"{place}: the token endpoint sent no whole HTTP answer") from None
+        raise ReachError(f"{place}: the token endpoint sent no complete HTTP response") from None
     finally:
         writer.close()
-        # gone for good, so that no socket outlives the login
+        # aborted, so that no socket outlives the login
         writer.transport.abort()
 
 
@@ -95,7 +94,7 @@ async def _reply(reader: asyncio.StreamReader) -> Reply:
 
 
 async def _rest(reader: asyncio.StreamReader) -> bytes:
-    """Up to where the server closes."""
+    """Reads until the server closes."""
     body = b""
     while part := await reader.read(MAX_TOKEN_ANSWER_BYTES):
         body += part

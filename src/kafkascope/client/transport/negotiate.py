@@ -1,5 +1,5 @@
-"""Negotiates API versions on a fresh connection: asks the newest first and retries lower when the node asks for it
-(KIP-511). Also chooses the version of a call."""
+"""Negotiates API versions on a new connection: tries the newest ApiVersions first and a lower one if the node asks for
+it (KIP-511). Also chooses the version of a call."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -19,10 +19,10 @@ Ranges = Mapping[int, tuple[int, int]]
 
 
 async def negotiate(connection: Connection) -> Answer:
-    """Greets the connection with the versions. Only error 35 means that a lower version is worth a try."""
+    """Gets the node's versions. Only error 35 means that a lower version may work."""
     response = await _call_api_versions(connection, _known_versions("ApiVersions")[-1])
     if response.value["errorCode"] == UNSUPPORTED_VERSION:
-        # Since 2.4 the answer names the versions of key 18; brokers before that name none and know 0.
+        # Since 2.4 the response has the versions of key 18; older brokers have none and know 0.
         offered = _ranges(response).get(_API_VERSIONS, (0, 0))
         lower = [version for version in _known_versions("ApiVersions") if offered[0] <= version <= offered[1]]
         response = await _call_api_versions(connection, lower[-1] if lower else 0)
@@ -30,7 +30,7 @@ async def negotiate(connection: Connection) -> Answer:
     if code != 0:
         from kafkascope.schema.errors.error_codes import error_name
 
-        raise ReachError(f"{connection.address}: refuses ApiVersions with {error_name(code)} ({code})")
+        raise ReachError(f"{connection.address}: the node refuses ApiVersions with {error_name(code)} ({code})")
     connection.greet(_true_ranges(_ranges(response)))
     return response
 
@@ -41,7 +41,7 @@ async def _call_api_versions(connection: Connection, version: int) -> Answer:
         return await connection.call("ApiVersions", version, software)
     except DecodeError:
         raise ReachError(
-            f"{connection.address}: what came is no answer to ApiVersions; it looks like no Kafka, give a broker's port"
+            f"{connection.address}: the bytes aren't a response to ApiVersions; this isn't Kafka: give a broker's port"
         ) from None
 
 
@@ -52,7 +52,7 @@ def _ranges(response: Answer) -> dict[int, tuple[int, int]]:
 def _true_ranges(ranges: dict[int, tuple[int, int]]) -> dict[int, tuple[int, int]]:
     first_fetch = ranges.get(_FETCH, (0, 0))[0]
     if first_fetch >= 4 and ranges.get(_PRODUCE, (3, 3))[0] < 3:
-        # a 4.x broker advertises Produce v0, for librdkafka's sake, but answers only 3+ (KAFKA-18659)
+        # a 4.x broker advertises Produce v0, for librdkafka, but accepts only 3+ (KAFKA-18659)
         ranges[_PRODUCE] = (3, ranges[_PRODUCE][1])
     return ranges
 
@@ -64,12 +64,12 @@ def _known_versions(api: str) -> tuple[int, ...]:
 
 
 def choose_version(api: str, requested: int | None, connection: Connection) -> int:
-    """The newest that both sides know, or the one asked for if both know it."""
+    """The newest that both sides know, or the requested one if both know it."""
     key = message(f"{api}Request").key or 0
     served = connection.versions.get(key)
     if served is None:
         raise NotFoundError(
-            f"{api} ({key}): {connection.address} does not serve it; `kafkascope call {connection.address} ApiVersions`"
+            f"{api} ({key}): {connection.address} doesn't serve it; `kafkascope call {connection.address} ApiVersions`"
             " lists what it serves"
         )
     both = [version for version in _known_versions(api) if served[0] <= version <= served[1]]
@@ -80,7 +80,7 @@ def choose_version(api: str, requested: int | None, connection: Connection) -> i
     offered = format_versions(list(range(served[0], served[1] + 1)))
     if both:
         raise UsageError(
-            f"{api} v{requested}: {connection.address} serves {offered}; say one of {format_versions(both)}"
+            f"{api} v{requested}: {connection.address} serves {offered}; give one of {format_versions(both)}"
         )
     raise UsageError(
         f"{api}: {connection.address} serves {offered}, this catalog knows {format_versions([*_known_versions(api)])}"

@@ -1,5 +1,5 @@
-"""Decodes responses of an untrusted node within the memory that a response may take, and in steps that leave the loop
-free. What is larger is refused before anything of it is built."""
+"""Decodes responses of an untrusted node within the memory that a response may take, in steps that don't block the
+loop. Larger responses are refused before anything is built."""
 
 import asyncio
 import gc
@@ -16,19 +16,19 @@ from kafkascope.errors import DecodeError
 from kafkascope.limits import MAX_BROKERS, MAX_CAREFUL_MEMORY_BYTES, MAX_RESPONSE_MEMORY_BYTES
 from kafkascope.schema.layouts.layout import layout
 
-# A frame that is not weighed: what it can become is little.
+# Smaller frames aren't measured: they can't become large.
 _SMALL_BYTES = 1_024
-# What a byte of it can become: a struct of two bytes is a dict with a text.
+# The most memory per byte: a struct of two bytes is a dict with a text.
 _MOST_PER_BYTE = 120
 
 
 class HeavyError(DecodeError):
-    """96,600,054 bytes came, which take more memory than a response may (150,994,944 bytes); ask for less"""
+    """the response of 96,600,054 bytes takes more memory than the limit (150,994,944 bytes); request less"""
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """`frame` is without the rows that were `left_out`. `memory` is what all of it takes at the most."""
+    """`frame` lacks the rows that were `left_out`. `memory` is the most that it takes."""
 
     frame: bytes
     version: int
@@ -40,13 +40,13 @@ class Response:
 
 
 async def read_response(api: str, version: int, frame: bytes, most: int = MAX_RESPONSE_MEMORY_BYTES) -> Response:
-    """DecodeError where it is no response to that request, HeavyError where it takes more memory than `most` bytes."""
+    """DecodeError if it isn't a response to that request, HeavyError if it takes more memory than `most` bytes."""
     if len(frame) <= _SMALL_BYTES:
         return _decoded(api, version, frame, len(frame) * _MOST_PER_BYTE)
     weight, body_at = await weigh_response(api, version, frame, most - len(frame))
     if len(frame) + weight.memory > most:
         raise HeavyError(
-            f"{len(frame):,} bytes came, which take more memory than a response may ({most:,} bytes); ask for less"
+            f"the response of {len(frame):,} bytes takes more memory than the limit ({most:,} bytes); request less"
         )
     left_out = 0
     if weight.cut is not None:
@@ -57,11 +57,11 @@ async def read_response(api: str, version: int, frame: bytes, most: int = MAX_RE
 
 
 async def weigh_response(api: str, version: int, frame: bytes, most: int) -> tuple[ResponseWeight, int]:
-    """And where its body begins."""
+    """The layout, and the start of the body."""
     name = f"{api}Response"
     body_at, tagged = header_end(frame, header_version(name, version), most)
     if api == "ApiVersions" and frame[4:6] == UNSUPPORTED_VERSION.to_bytes(2, "big"):
-        version = 0  # whichever was asked for (KIP-511)
+        version = 0  # whatever version was requested (KIP-511)
     steps = weigh(name, version, frame, body_at, most)
     while True:
         try:
@@ -76,10 +76,10 @@ def _decoded(
     api: str, version: int, frame: bytes, memory: int, left_out: int = 0, body_at: int | None = None
 ) -> Response:
     if body_at is not None and memory > MAX_CAREFUL_MEMORY_BYTES and is_native():
-        # The careful decoder takes a hundred times as long, and nothing else could be done meanwhile.
+        # The careful decoder takes a hundred times as long and would block everything else.
         decoded = _decoder(f"{api}Response", version)(frame, body_at)
         if decoded is None:
-            raise DecodeError(f"{len(frame):,} bytes came, which are not as Kafka writes them")
+            raise DecodeError(f"the response of {len(frame):,} bytes isn't in the form that Kafka writes")
         return Response(frame, version, decoded.value, not left_out, _reasons(left_out), memory, left_out)
     decoded_frame = decode_response_frame(frame, (api, version), has_length=False)
     if decoded_frame.body is None:
@@ -99,7 +99,7 @@ def _decoder(name: str, version: int) -> FastDecoder:
 
 @contextmanager
 def _no_collection() -> Iterator[None]:
-    """A response holds no cycles; to look for some after every thousand objects takes nine tenths of the time."""
+    """A response has no cycles; looking for them after every thousand objects takes nine tenths of the time."""
     if not gc.isenabled():
         yield
         return

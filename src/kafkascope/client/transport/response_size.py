@@ -1,6 +1,6 @@
-"""Bounds the memory that a response takes once it is decoded, by stepping over its bytes. Nothing is built, and
-stepping ends at the limit, so that a stranger's frame costs no more than an ordinary one. Of a list that may be cut
-(brokers), the first rows are kept and the others are counted."""
+"""Bounds the memory that a response takes once it's decoded, by stepping over its bytes. Nothing is built, and stepping
+ends at the limit, so that a hostile frame costs no more than an ordinary one. Of a list that may be cut (brokers), the
+first rows are kept and the others are counted."""
 
 import sys
 from collections.abc import Generator
@@ -14,22 +14,22 @@ from kafkascope.schema.layouts.layout import FIXED_SIZES, Layout, LayoutField, l
 
 # Lists of nodes: a client needs some of them, and no cluster has more than MAX_BROKERS.
 _CUT = {"MetadataResponse": "brokers", "DescribeClusterResponse": "brokers"}
-# Rows between two chances for the loop to do something else: some ten milliseconds.
+# Rows between two pauses for other tasks of the loop: some ten milliseconds.
 _SLICE = 16_384
-# How deep the statements of the first level are.
+# Indent of the statements of the first level.
 _TOP = 2
 # CPython's objects with the collector's header. A UUID is an object and an int of 128 bits; a text is its bytes and a
-# header; an int above 256 is one of its own, smaller ones are shared.
+# header; an int above 256 is its own object, smaller ones are shared.
 _LIST, _POINTER, _TEXT, _INT, _UUID, _COLLECTED = 72, 8, 56, 32, 124, 16
-# What a byte of a tag can become: a struct of two bytes is a dict of a text.
+# The most memory per byte of a tag: a struct of two bytes is a dict with a text.
 _TAGGED = 120
 
 
 @dataclass(frozen=True, slots=True)
 class ResponseWeight:
-    """`memory` is in bytes, and more than the limit where stepping ended there; `end` is None then, and where the bytes
-    are no such message. `rows` are those of the list that may be cut; where there are too many, `cut` are the places
-    of its count, of its first row, of the first row to leave out, and of the first byte after the list."""
+    """`memory` is in bytes, and above the limit if stepping ended there; `end` is None then, and if the bytes aren't
+    this message. `rows` is the number of rows of the list that may be cut; if there are too many, `cut` has the offsets
+    of its count, its first row, the first row to leave out, and the first byte after the list."""
 
     memory: int
     end: int | None = None
@@ -45,8 +45,8 @@ _Stepper = Generator[None, None, ResponseWeight]
 
 
 def weigh(name: str, version: int, data: bytes, position: int, most: int) -> _Stepper:
-    """Steps over the body at `position`, and pauses now and then; its value is the `ResponseWeight`. Bytes that are not
-    this message weigh what was read of them: decoding says what is wrong."""
+    """Steps over the body at `position` and yields now and then; returns the `ResponseWeight`. Bytes that aren't this
+    message weigh what was read of them: decoding reports the problem."""
     totals = [0, 0, 0, 0, 0, 0]
     try:
         end = yield from _stepper(name, version)(data, position, most, totals)
@@ -57,12 +57,12 @@ def weigh(name: str, version: int, data: bytes, position: int, most: int) -> _St
 
 
 def header_end(frame: bytes, version: int, most: int) -> tuple[int, int]:
-    """Where a response's header ends, and what its tags weigh. Nobody writes any, but a header has room for them."""
+    """The end of a response's header, and the weight of its tags, which no broker writes but the format allows."""
     return _tags(frame, 5, frame[4], most) if version and frame[4] else (4 + version, 0)
 
 
 def without_rows(data: bytes, weight: ResponseWeight, compact: bool) -> bytes:
-    """The frame with the first MAX_BROKERS rows of its list alone."""
+    """The frame with only the first MAX_BROKERS rows of its list."""
     assert weight.cut is not None
     count_at, first_at, cut_at, end_at = weight.cut
     count = _varint_bytes(MAX_BROKERS + 1) if compact else MAX_BROKERS.to_bytes(4, "big")
@@ -98,7 +98,7 @@ def _varint(data: bytes, position: int, first: int) -> tuple[int, int]:
 
 
 def _tags(data: bytes, position: int, count: int, most: int) -> tuple[int, int]:
-    """Over a section of tags behind its first byte: where it ends, and what it weighs at the most."""
+    """Steps over a tag section after its first byte: returns its end, and the most that it weighs."""
     memory = 0
     with suppress(IndexError):
         if count > 127:
@@ -126,8 +126,8 @@ def _stepper_source(message_layout: Layout) -> str:
 
 
 class _StepperSource:
-    """Statements that move `p` over the fields of `b` and add to `w`; a number known while writing them is added once
-    for a struct, or for all elements of a list before its loop, which so ends at the limit."""
+    """Statements that move `p` over the fields of `b` and add to `w`. Weights known in advance are added once per
+    struct, or for all elements of a list before its loop, which therefore ends at the limit."""
 
     def __init__(self, message_layout: Layout) -> None:
         self.flexible = message_layout.flexible
@@ -172,7 +172,7 @@ class _StepperSource:
             self.text(field)
 
     def length(self, field: LayoutField, width: int) -> str:
-        """A variable with the length or count, below 0 for null."""
+        """A variable with the length or count, negative for null."""
         variable = self.name()
         if field.compact:
             self.line(f"{variable} = b[p]; p += 1")
@@ -184,7 +184,7 @@ class _StepperSource:
 
     def text(self, field: LayoutField) -> None:
         size = self.length(field, 2 if field.type == "string" else 4)
-        # those of no character and of one are shared
+        # texts of zero or one character are shared
         self.line(f"if {size} > 0: p += {size}; w += {size} + {_TEXT}")
 
     def nullable_struct(self, field: LayoutField) -> None:
@@ -246,7 +246,7 @@ class _StepperSource:
 
 
 def _own(field: LayoutField) -> int:
-    """What one value of it takes, without what its own lengths and counts say."""
+    """The memory of one value, without the parts of variable length."""
     if field.type == "struct":
         names = dict.fromkeys(child.name for child in field.fields)
         return sys.getsizeof(names.copy()) + _COLLECTED + sum(map(_inside, field.fields))
@@ -256,7 +256,7 @@ def _own(field: LayoutField) -> int:
 
 
 def _inside(field: LayoutField) -> int:
-    """The same of a field of a struct; a struct in it is weighed where it is read, its default here."""
+    """The same for a field of a struct; a nested struct is weighed where it's read, its default here."""
     if field.array:
         return _LIST
     return 0 if field.type == "struct" and field.tag is None else _own(field)

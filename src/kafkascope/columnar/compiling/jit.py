@@ -5,6 +5,7 @@ from typing import Any
 
 import numba
 
+from kafkascope.columnar.compiling.compile_once import compiling_once
 from kafkascope.columnar.compiling.interrupt import uninterrupted
 from kafkascope.columnar.compiling.kernel_files import KernelFiles
 
@@ -59,11 +60,12 @@ def _kept(function: Any, name: str) -> Any:
     """Two dispatchers: one for Python, whose kernels are stored, and within it one for other kernels, which include
     what it compiles."""
     made = numba.njit(**OPTIONS[name])(function)
-    made._cache = KernelFiles(function, OPTIONS[name])
+    made._cache = files = KernelFiles(function, OPTIONS[name])
     compile_now = made.compile
 
     def compile_whole(signature: Any) -> Any:
-        with uninterrupted():
+        # Waiting for another process can be interrupted, compiling can't.
+        with compiling_once(files.path(signature, made.targetctx.codegen())), uninterrupted():
             return compile_now(signature)
 
     made.compile = compile_whole

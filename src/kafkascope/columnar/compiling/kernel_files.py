@@ -42,7 +42,7 @@ class KernelFiles(NullCache):  # type: ignore[misc]
 
     def load_overload(self, signature: Any, context: Any) -> Any:
         # Refuse a folder that others can write to, whether it has the file or not.
-        path = self._path(signature, context.codegen())
+        path = self.path(signature, context.codegen())
         payload = None if path is None else read(path)
         if payload is None:
             return None
@@ -54,11 +54,12 @@ class KernelFiles(NullCache):  # type: ignore[misc]
     def save_overload(self, signature: Any, made: Any) -> None:
         if made.library.has_dynamic_globals or made.lifted:
             return
-        path = self._path(signature, made.codegen)
+        path = self.path(signature, made.codegen)
         if path is not None:
             write(path, _dumps(made._reduce()))
 
-    def _path(self, signature: Any, codegen: Any) -> Path | None:
+    def path(self, signature: Any, codegen: Any) -> Path | None:
+        """Of the file for these argument types, whether it exists or not."""
         kept = folder()
         if kept is None:
             return None

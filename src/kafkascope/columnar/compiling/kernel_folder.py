@@ -11,6 +11,7 @@ from contextlib import suppress
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
+from uuid import uuid4
 
 import llvmlite
 import numba
@@ -27,6 +28,8 @@ PACKAGE = Path(__file__).parents[2]
 ROOMS = ("columnar", "capture")
 # Settings of numba that change the machine code, and that its own key omits.
 _SETTINGS = ("OPT", "BOUNDSCHECK", "LOOP_VECTORIZE", "SLP_VECTORIZE", "ENABLE_AVX", "DEBUGINFO_DEFAULT")
+# Names the kernels of a folder that has all of them.
+COMPLETE = "complete"
 _DIGEST = re.compile("[0-9a-f]{32}")
 _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _HOUR, _DAY = 3_600, 86_400
@@ -84,6 +87,26 @@ def settings() -> list[str]:
 
 def processor() -> list[str]:
     return [binding.get_process_triple(), binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()]
+
+
+def is_complete(kept: Path) -> bool:
+    """Whether every kernel is there that a warm-up has left."""
+    try:
+        names = (kept / COMPLETE).read_text(encoding="utf-8").split()
+    except (OSError, UnicodeDecodeError):
+        return False
+    return bool(names) and all((kept / name).exists() for name in names)
+
+
+def mark_complete(kept: Path) -> None:
+    """A folder that can't be written to has its kernels without the mark."""
+    own = kept / f"{COMPLETE}.{uuid4().hex}"
+    try:
+        own.write_text("\n".join(sorted(path.name for path in kept.glob("*.kernel"))), encoding="utf-8")
+        own.replace(kept / COMPLETE)
+    except OSError:
+        with suppress(OSError):
+            own.unlink()
 
 
 def contents(kept: Path) -> tuple[int, int]:

@@ -30,10 +30,10 @@ def main() -> None:
 
 def prepare() -> None:
     """Loads or compiles the kernels that read recordings. If that fails, the first recording reports why."""
-    from kafkascope.explorer.decode.warm_up import warm_up
-
     with suppress(ImportError, KafkascopeError, MemoryError):
-        warm_up()
+        from kafkascope.capture.warm_up.kernels import load_readers
+
+        load_readers()
 
 
 def respond(options: dict[str, Any], content: bytes) -> dict[str, Any]:

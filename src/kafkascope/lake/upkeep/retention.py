@@ -4,6 +4,7 @@ Readers see each table as before or as after."""
 import json
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 
@@ -35,6 +36,8 @@ from kafkascope.lake.write.heartbeat import INGESTS, SILENCE, alive_names, end, 
 SAFE_AGE = timedelta(hours=24)
 # Compaction and marts have no heartbeat: their files may still be committed.
 UNSIGNED_AGE = timedelta(hours=1)
+# Tables that are opened at once.
+_LOOKS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,14 +128,22 @@ def vacuum(lake: Lake, *, dry_run: bool = False, age: timedelta = SAFE_AGE) -> V
             taken[out.table] = _sum(taken.get(out.table), out)
     if not dry_run:
         _delete_signs(lake)
+    return Vacuumed(tuple(ingests), tuple(taken.values()), *delete_unnamed(lake, age, dry_run=dry_run))
+
+
+def delete_unnamed(lake: Lake, age: timedelta, *, dry_run: bool = False) -> tuple[int, int, int, int]:
+    """Deletes the files that no table names if they were left `age` ago. Returns files and bytes that are deleted, and
+    those that wait."""
     deleted = waiting = deleted_bytes = waiting_bytes = 0
-    for name in _folders(lake):
-        for place, size, old in _unnamed(lake, name, age):
-            if not old:
-                waiting, waiting_bytes = waiting + 1, waiting_bytes + size
-            elif dry_run or place.delete():
-                deleted, deleted_bytes = deleted + 1, deleted_bytes + size
-    return Vacuumed(tuple(ingests), tuple(taken.values()), deleted, deleted_bytes, waiting, waiting_bytes)
+    # To open a table waits for its store.
+    with ThreadPoolExecutor(_LOOKS) as pool:
+        for files in pool.map(lambda name: _unnamed(lake, name, age), _folders(lake)):
+            for place, size, old in files:
+                if not old:
+                    waiting, waiting_bytes = waiting + 1, waiting_bytes + size
+                elif dry_run or place.delete():
+                    deleted, deleted_bytes = deleted + 1, deleted_bytes + size
+    return deleted, deleted_bytes, waiting, waiting_bytes
 
 
 def _divide(lake: Lake, chosen: Callable[[AbstractSet[str]], bool], dry_run: bool, day: date | None = None) -> None:

@@ -17,6 +17,7 @@ from kafkascope.lake.home import Lake
 from kafkascope.lake.inside import inside
 from kafkascope.lake.place import place_of
 from kafkascope.pipeline.mart_rebuilder import MartRebuilder
+from kafkascope.pipeline.session import OLDEST_STREAMS, check_version
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -63,14 +64,10 @@ class _CompleteFilesReader(DataSourceStreamReader):
         self._quiet = quiet
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
-        return {"changed": 0, "name": ""}
+        return first_position()
 
     def latestOffset(self, start: dict[str, Any], limit: Any) -> dict[str, Any]:  # noqa: ARG002, N802
-        files = complete_files(self._folder, self._quiet)
-        # If the newest were deleted meanwhile, all that remain are old.
-        if not files or files[-1] <= (start["changed"], start["name"]):
-            return start
-        return {"changed": files[-1][0], "name": files[-1][1]}
+        return latest_position(self._folder, self._quiet, start)
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         low, high = (start["changed"], start["name"]), (end["changed"], end["name"])
@@ -80,6 +77,19 @@ class _CompleteFilesReader(DataSourceStreamReader):
         assert isinstance(partition, _File)
         # Names may be any bytes: to the system a name isn't text.
         yield pa.record_batch([pa.array([os.fsencode(partition.path)])], names=["path"])
+
+
+def first_position() -> dict[str, Any]:
+    return {"changed": 0, "name": ""}
+
+
+def latest_position(folder: str, quiet: float, start: dict[str, Any]) -> dict[str, Any]:
+    """Of the newest complete file."""
+    files = complete_files(folder, quiet)
+    # If the newest were deleted meanwhile, all that remain are old.
+    if not files or files[-1] <= (start["changed"], start["name"]):
+        return start
+    return {"changed": files[-1][0], "name": files[-1][1]}
 
 
 def complete_files(folder: str, quiet: float) -> list[tuple[int, str]]:
@@ -160,6 +170,7 @@ def start(
 ) -> "StreamingQuery":
     from kafkascope.pipeline.ingestion.ingest import ingest
 
+    check_version(spark, OLDEST_STREAMS)
     folder = _folder_of(uris)
     if type(spark).__module__.startswith("pyspark.sql.connect"):
         raise UsageError(

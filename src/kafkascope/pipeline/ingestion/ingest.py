@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from hashlib import blake2b
 from threading import Event, Thread
@@ -22,8 +22,10 @@ from kafkascope.lake.home import Lake
 from kafkascope.lake.read.visible_rows import GROWN_FROM
 from kafkascope.lake.tables import CAPTURES_SCHEMA, message_of, table_named
 from kafkascope.lake.upkeep.compact import MOST_SMALL, compact
+from kafkascope.lake.upkeep.retention import SAFE_AGE
 from kafkascope.lake.upkeep.settle import settled
 from kafkascope.lake.upkeep.superseded import remove_superseded
+from kafkascope.lake.upkeep.tidy import Tidied, tidy_if_due
 from kafkascope.lake.upkeep.upgrade import lake_to_write
 from kafkascope.lake.write.catalog_tables import write_catalog
 from kafkascope.lake.write.commit import Change, Overtaken, commit
@@ -40,12 +42,13 @@ from kafkascope.pipeline.ingestion.failing_files import (
 )
 from kafkascope.pipeline.ingestion.inputs import InputFile, find_inputs
 from kafkascope.pipeline.ingestion.plan import AUTO, make_plan, shuffles
-from kafkascope.pipeline.ingestion.progress import IngestProgress, watch_progress
+from kafkascope.pipeline.ingestion.progress import IngestProgress, reporting_compiles, watch_progress
 from kafkascope.pipeline.ingestion.shuffle import ORDER, SEGMENT_COLUMNS, by_bucket, note_row, segment_rows
 from kafkascope.pipeline.ingestion.state import LakeState, state_of
 from kafkascope.pipeline.ingestion.survey import FileSurvey, survey_file
 from kafkascope.pipeline.ingestion.task import CAPTURES as CAPTURES_KIND
 from kafkascope.pipeline.ingestion.task import FileAccount, Task, TaskResult, run, task_result_from_json
+from kafkascope.pipeline.session import check_version
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -82,18 +85,21 @@ class Ingested:
     protocols: dict[str, tuple[int, int]] = field(default_factory=dict)
     apart: list[str] = field(default_factory=list)
     grown_from: dict[str, str] = field(default_factory=dict)
+    tidied: Tidied | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """`contents` stores keys, values and headers of records; `tasks` is how many run in parallel, `plan` how they share
-    the work: auto, buckets or shuffle."""
+    """`contents` stores keys, values and headers of records; `tasks` is how many run in parallel, `plan` how they
+    share the work: auto, buckets or shuffle. `vacuum_hours` is how long files stay that no table needs any more; with
+    None they stay until `vacuum`."""
 
     contents: bool = False
     pseudonymise: bool = False
     plan: str = AUTO
     kafka_ports: tuple[int, ...] = ()
     tasks: int | None = None
+    vacuum_hours: float | None = SAFE_AGE / timedelta(hours=1)
 
 
 def ingest(
@@ -104,6 +110,7 @@ def ingest(
     progress: Callable[[IngestProgress], None] = lambda _: None,
 ) -> Ingested:
     """Calls `progress` now and then, from a thread of its own."""
+    check_version(spark)
     target = lake if isinstance(lake, Lake) else lake_to_write(lake)
     files = find_inputs(uris)
     readable = [file for file in files if file.error is None]
@@ -128,6 +135,8 @@ def ingest(
             continue
         result.bad |= {file.uri: file.error for file in files if file.error is not None}
         result.bad |= {uri or target.uri: f"{uri or target.uri}: {why}" for uri, why in broken.items()}
+        if result.new and options.vacuum_hours is not None:
+            result.tidied = tidy_if_due(target, timedelta(hours=options.vacuum_hours))
         return result
     raise InputError(f"{target.uri}: other ingests committed first {_MAX_ATTEMPTS} times; run this one again")
 
@@ -157,19 +166,21 @@ def _ingest(
             cores = cores_of(spark, options.tasks)
 
             def survey_files(part: list[InputFile], sample: int) -> list[FileSurvey]:
-                work = partial(survey_file, sample=sample)
+                work = partial(_survey, lake.uri, ingest_id, sample)
                 return survey_unless_broken(part, lambda half: on_workers(spark, cores, half, work))
 
             def read_times(part: list[FileSurvey], coverage: LakeCoverage) -> list[FileTimes]:
                 work = partial(times_of, coverage=coverage)
                 return times_unless_broken(part, lambda half: on_workers(spark, cores, half, work))
 
-            tasks, surveys = make_plan(lake, ingest_id, new, state, options, cores, survey_files, read_times)
+            start = IngestProgress(len(new), sum(file.size for file in new))
+            # Before there are tasks, there may be kernels to wait for.
+            with watch_progress(lake, ingest_id, [1], start, progress):
+                tasks, surveys = make_plan(lake, ingest_id, new, state, options, cores, survey_files, read_times)
             refused = {survey.file.uri: survey.broken for survey in surveys if survey.broken is not None}
             if refused:
                 raise BrokenFiles(refused)
             shuffle = shuffles(new, options.plan)
-            start = IngestProgress(len(new), sum(file.size for file in new))
             # Without a shuffle, every capture task reads all captures.
             shares = [1 if shuffle else task.buckets for task in tasks]
             with watch_progress(lake, ingest_id, shares, start, progress):
@@ -216,6 +227,11 @@ def _ingest(
     finally:
         end(lake, heartbeat)
     return result
+
+
+def _survey(lake: str, ingest_id: str, sample: int, file: InputFile) -> FileSurvey:
+    with reporting_compiles(lake, ingest_id, 0):
+        return survey_file(file, sample=sample)
 
 
 def _ingest_id(files: list[InputFile], state: LakeState, options: Options) -> str:
@@ -389,6 +405,8 @@ def _captures(
     ingest_id: str, sources: list[InputFile], result: Ingested, options: Options, follows: Iterable[str]
 ) -> pa.Table:
     now = int(datetime.now(UTC).timestamp() * 1e6)
+    # How long other files stay has nothing to do with these rows.
+    options_of_rows = {name: value for name, value in asdict(options).items() if name != "vacuum_hours"}
     rows = []
     for source in sources:
         account = result.accounts.get(source.uri, FileAccount())
@@ -416,7 +434,7 @@ def _captures(
                 "tcp_bytes": account.tcp_bytes,
                 "quarantined": account.quarantined,
                 "ingested_at": now,
-                "options": json.dumps(asdict(options) | _grown_option(result, source.uri)),
+                "options": json.dumps(options_of_rows | _grown_option(result, source.uri)),
                 "follows": sorted(follows),
             }
         )

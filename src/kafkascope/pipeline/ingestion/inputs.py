@@ -38,11 +38,16 @@ class InputFile:
 
 def find_inputs(uris: Iterable[str | os.PathLike[str]]) -> list[InputFile]:
     """Every file once, ordered by name within each argument."""
+    return [_input_file(place) for place in find_places(uris)]
+
+
+def find_places(uris: Iterable[str | os.PathLike[str]]) -> list[Place]:
+    """The same, and no file is opened."""
     places: dict[str, Place] = {}
     for uri in uris:
         for place in _expand(place_of(uri)):
             places.setdefault(place.uri, place)
-    return [_input_file(place) for place in places.values()]
+    return list(places.values())
 
 
 def _input_file(place: Place) -> InputFile:

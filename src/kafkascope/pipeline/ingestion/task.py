@@ -37,7 +37,7 @@ from kafkascope.pipeline.ingestion.exchange_writer import ExchangeWriter
 from kafkascope.pipeline.ingestion.inputs import open_input
 from kafkascope.pipeline.ingestion.plain_frame_rows import read_plain_frames
 from kafkascope.pipeline.ingestion.plain_frames import FRAMES
-from kafkascope.pipeline.ingestion.progress import write_progress
+from kafkascope.pipeline.ingestion.progress import reporting_compiles, write_progress
 from kafkascope.pipeline.ingestion.pseudonyms import Pseudonyms
 from kafkascope.pipeline.ingestion.shuffle import SegmentsReading, chunk_bytes
 from kafkascope.pipeline.ingestion.worker import tune_process
@@ -146,9 +146,10 @@ def run(task: Task, segments: Iterator[pa.RecordBatch] | None = None) -> TaskRes
     files, pending_files = Files(lake, task.ingest_id), Files(lake, pending(task.ingest_id))
     current_file = _CurrentFile(task, lake)
     try:
-        if task.kind == FRAMES:
-            return _plain(task, lake, files, current_file)
-        return _recorded(task, lake, files, pending_files, segments, current_file)
+        with reporting_compiles(task.lake, task.ingest_id, task.number):
+            if task.kind == FRAMES:
+                return _plain(task, lake, files, current_file)
+            return _recorded(task, lake, files, pending_files, segments, current_file)
     except BaseException as error:
         files.abort()
         pending_files.abort()

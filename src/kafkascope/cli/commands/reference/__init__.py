@@ -1,1 +1,1 @@
-"""Commands that look something up in the catalog."""
+"""Commands that look things up in the catalog."""

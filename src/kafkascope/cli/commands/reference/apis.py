@@ -1,4 +1,4 @@
-"""`kafkascope apis`: every API in its family, with key, versions and listeners; the records too with `--all`."""
+"""`kafkascope apis` lists every API by family, with key, versions and listeners; with `--all` also records."""
 
 import click
 
@@ -6,8 +6,8 @@ from kafkascope.cli.arguments import complete_release, json_option
 
 
 @click.command
-@click.option("--release", metavar="R", shell_complete=complete_release, help="Only what this Kafka release has.")
-@click.option("--all", "every", is_flag=True, help="Records, headers and data messages too.")
+@click.option("--release", metavar="R", shell_complete=complete_release, help="Only APIs of this Kafka release.")
+@click.option("--all", "every", is_flag=True, help="Include records, headers and data messages.")
 @json_option
 def run(release: str | None, every: bool, as_json: bool) -> None:
     """List every API of Kafka, by family."""
@@ -20,7 +20,7 @@ def run(release: str | None, every: bool, as_json: bool) -> None:
     from kafkascope.schema.releases import check_release, newest_release
     from kafkascope.schema.versions import format_versions
 
-    # An empty variable of a script is not the same as no release asked for: here and in the other commands.
+    # An empty variable of a script isn't the same as no --release: here and in the other commands.
     shown = newest_release() if release is None else check_release(release)
     rows = []
     for key, api in apis().items():

@@ -1,11 +1,11 @@
-"""`kafkascope catalog`: the whole catalog as JSON, or its JSON Schema."""
+"""`kafkascope catalog` prints the whole catalog as JSON, or its JSON Schema."""
 
 import click
 
 
 @click.command
-@click.option("--json", "as_json", is_flag=True, help="The whole catalog as JSON.")
-@click.option("--schema", is_flag=True, help="The JSON Schema of that JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the whole catalog as JSON.")
+@click.option("--schema", is_flag=True, help="Print the JSON Schema of --json.")
 def run(as_json: bool, schema: bool) -> None:
     """Export the whole catalog for other programs."""
     from kafkascope.cli.output import print_json
@@ -35,7 +35,7 @@ def run(as_json: bool, schema: bool) -> None:
     for release in known:
         if release.coverage == "clients":
             prose(
-                f"Of {release.name} only the client messages are published:"
-                " its records are taken as in the release before."
+                f"Only the client messages of {release.name} are published:"
+                " its records are those of the release before."
             )
-    prose("--json prints all of it, --schema the JSON Schema of that.")
+    prose("--json prints all of it, --schema its JSON Schema.")

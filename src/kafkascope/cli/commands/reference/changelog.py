@@ -1,4 +1,4 @@
-"""`kafkascope changelog API`: each version, newest first: release, KIPs, what changed on the wire."""
+"""`kafkascope changelog API` lists each version, newest first: releases, KIPs, changes on the wire."""
 
 import click
 
@@ -21,7 +21,7 @@ def run(name: str, as_json: bool) -> None:
 
     target = parse_target(name)
     if target.version is not None:
-        raise UsageError(f"changelog takes all versions; say {name.partition(':')[0]}, or use diff for two of them")
+        raise UsageError(f"changelog takes no version; write {name.partition(':')[0]}, or use diff for two versions")
     answer = []
     for entry in history(target.messages):
         spans = span_text(list(entry.spans))

@@ -1,4 +1,4 @@
-"""`kafkascope diff A B`: two versions of a message or API, or two releases of all of Kafka."""
+"""`kafkascope diff A B` compares two versions of a message or API, or two Kafka releases."""
 
 import click
 
@@ -14,10 +14,10 @@ def run(old: str, new: str, as_json: bool) -> int:
 
     \b
     kafkascope diff ShareFetchRequest:1 ShareFetchRequest:2
-    kafkascope diff ShareFetch:1 ShareFetch:2      both directions
-    kafkascope diff 3.9 4.4                        all of Kafka
+    kafkascope diff ShareFetch:1 ShareFetch:2      request and response
+    kafkascope diff 3.9 4.4                        all messages
 
-    Exits with 1 when there are differences, with 0 when there are none.
+    Exits with 1 if there are differences, with 0 if not.
     """
     if _is_release(old) or _is_release(new):
         from kafkascope.cli.reference.release_diff import diff_releases
@@ -35,7 +35,9 @@ def run(old: str, new: str, as_json: bool) -> int:
 
     before, after = parse_target(old), parse_target(new)
     if before.version is None or after.version is None:
-        raise UsageError(f"diff needs two versions, as {before.messages[0]}:1 {after.messages[0]}:2, or two releases")
+        raise UsageError(
+            f"diff needs two versions, as in {before.messages[0]}:1 {after.messages[0]}:2, or two releases"
+        )
     if len(before.messages) != len(after.messages):
         raise UsageError(f"{old} is {_kind(before.api)}, {new} is {_kind(after.api)}; compare two of a kind")
     answer = []
@@ -57,7 +59,7 @@ def run(old: str, new: str, as_json: bool) -> int:
 
 
 def _check_both(old: str, new: str) -> None:
-    """One of them looks like a release: the other must be one too, and both must be known."""
+    """If one looks like a release, the other must be one too, and both must be known."""
     from kafkascope.errors import UsageError
     from kafkascope.schema.releases import check_release
     from kafkascope.schema.targets import parse_target

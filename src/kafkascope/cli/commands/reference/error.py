@@ -1,11 +1,11 @@
-"""`kafkascope error NAME|CODE`: one error: cause, remedy, whether to retry, and which APIs answer with it."""
+"""`kafkascope error NAME|CODE` explains an error: cause, remedy, whether to retry, and the APIs that return it."""
 
 import click
 
 from kafkascope.cli.arguments import complete_error, json_option
 
 
-# Unknown options are taken for the argument: -1 is an error code.
+# Unknown options count as the argument, since -1 is an error code.
 @click.command(context_settings={"ignore_unknown_options": True})
 @click.argument("name", metavar="NAME|CODE", shell_complete=complete_error)
 @json_option
@@ -44,4 +44,4 @@ def run(name: str, as_json: bool) -> None:
     if users:
         table([(api, item.origin, " ".join(item.fields) or "field not known") for api, item in users])
     else:
-        prose("No API is known to: neither a definition file nor the broker's code names it.", "  ")
+        prose("No API is known to return it: neither a definition file nor the broker's code names it.", "  ")

@@ -1,4 +1,4 @@
-"""`kafkascope errors`: every error code, or those that an API can answer with, by field and with who says so."""
+"""`kafkascope errors` lists every error code, or those that an API can return, by field and with the source."""
 
 import click
 
@@ -6,7 +6,7 @@ from kafkascope.cli.arguments import complete_target, json_option
 
 
 @click.command
-@click.option("--api", metavar="API[:V]", shell_complete=complete_target, help="Only what this API can answer with.")
+@click.option("--api", metavar="API[:V]", shell_complete=complete_target, help="Only errors that this API can return.")
 @json_option
 def run(api: str | None, as_json: bool) -> None:
     """List error codes, all of them or those of one API."""
@@ -42,13 +42,13 @@ def _of_api(target_text: str, as_json: bool) -> None:
     name = target.messages[-1]
     known = message(name)
     if known.api is None:
-        raise UsageError(f"{name} is no request or response and returns no errors")
+        raise UsageError(f"{name} isn't a request or response, so it returns no errors")
     if target.version is not None:
-        layout(name, target.version)  # says which versions there are when it is none of them
+        layout(name, target.version)  # reports the known versions if it isn't one
     errors = errors_of(known, target.version)
     if as_json:
         print_json([message_error_json(error) for error in errors])
         return
     at = "" if target.version is None else f" v{target.version}"
-    title(f"Errors that {known.api}{at} is known to answer with")
+    title(f"Errors that {known.api}{at} is known to return")
     print_errors(errors)

@@ -1,4 +1,4 @@
-"""`kafkascope example NAME:V`: a value that makes sense and that a broker accepts, as JSON or as bytes."""
+"""`kafkascope example NAME:V` prints a realistic value that a broker accepts, as JSON or bytes."""
 
 import click
 
@@ -7,10 +7,12 @@ from kafkascope.cli.arguments import complete_message, complete_release
 
 @click.command
 @click.argument("name", metavar="NAME:V", shell_complete=complete_message)
-@click.option("--release", metavar="R", shell_complete=complete_release, help="Layout and names of this Kafka release.")
-@click.option("--hex", "as_hex", is_flag=True, help="The whole frame as hex instead of JSON.")
-@click.option("--annotated", is_flag=True, help="The whole frame with every byte named.")
-@click.option("--json", "as_json", is_flag=True, help="JSON with message, version, value and hex.")
+@click.option(
+    "--release", metavar="R", shell_complete=complete_release, help="Use the layout and names of this Kafka release."
+)
+@click.option("--hex", "as_hex", is_flag=True, help="Print the whole frame as hex instead of JSON.")
+@click.option("--annotated", is_flag=True, help="Print the whole frame with every byte annotated.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON with message, version, value and hex.")
 def run(name: str, release: str | None, as_hex: bool, annotated: bool, as_json: bool) -> None:
     """Print an example of a message."""
     from kafkascope.cli.bytes.hex_view import print_hex

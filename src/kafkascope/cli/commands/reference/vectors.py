@@ -1,4 +1,4 @@
-"""`kafkascope vectors DIR`: test vectors for clients in any language: message, version, JSON, hex."""
+"""`kafkascope vectors DIR` writes test vectors for clients in any language: message, version, JSON, hex."""
 
 import click
 
@@ -18,7 +18,7 @@ from kafkascope.cli.arguments import complete_target
 def run(folder: str, only: tuple[str, ...], as_json: bool) -> None:
     """Write test vectors for codecs in any language.
 
-    Each file DIR/NAME.json is a list of objects with message, version, case, json and hex: the body's bytes without
+    Each file DIR/NAME.json is a list of objects with message, version, case, json and hex. The hex is the body, without
     frame and header.
     """
     import json
@@ -47,7 +47,7 @@ def run(folder: str, only: tuple[str, ...], as_json: bool) -> None:
 
 
 def _versions_by_name(only: tuple[str, ...]) -> dict[str, set[int] | None]:
-    """Versions by message, None for all of them; each message once however often it is asked for."""
+    """Versions by message, None for all of them; each message once, however often it was given."""
     from kafkascope.schema.catalog import index
     from kafkascope.schema.layouts.layout import layout
     from kafkascope.schema.targets import parse_target
@@ -59,7 +59,7 @@ def _versions_by_name(only: tuple[str, ...]) -> dict[str, set[int] | None]:
             if target.version is None:
                 versions_by_name[name] = None
                 continue
-            layout(name, target.version)  # says which versions there are where this is none
+            layout(name, target.version)  # reports the known versions if it isn't one
             versions = versions_by_name.setdefault(name, set())
             if versions is not None:
                 versions.add(target.version)

@@ -1,4 +1,4 @@
-"""Makes small recordings that load or compile every kernel a reader needs, before the first request.
+"""Makes small recordings that load or compile every kernel of reading.
 
 A kernel is compiled on its first call from Python. These recordings reach each of them: both file formats, damage in
 both, lost and reordered segments, an IP fragment without its rest."""
@@ -8,7 +8,6 @@ import struct
 from collections.abc import Iterator
 
 from kafkascope.codec.frame import encode_frame
-from kafkascope.explorer.decode.recordings import recording_facts
 from kafkascope.schema.layouts.examples import example
 
 _MAC = bytes(12)
@@ -22,13 +21,8 @@ _SCANNED = 1_100
 _DAMAGE = b"\xff" * 64
 
 
-def warm_up() -> None:
-    """`ModuleNotFoundError` without the extra `columns`."""
-    for content in _recordings():
-        recording_facts(content, "")
-
-
-def _recordings() -> Iterator[bytes]:
+def recordings() -> Iterator[bytes]:
+    """Files, as their content."""
     whole = list(_conversation(40_000))
     yield _pcap(whole)
     lost = [packet for number, packet in enumerate(_conversation(40_001)) if number != 9]

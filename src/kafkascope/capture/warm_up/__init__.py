@@ -1,0 +1,1 @@
+"""Compiles every kernel before anyone waits for one."""

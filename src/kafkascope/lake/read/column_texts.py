@@ -1,0 +1,50 @@
+"""What each column of a table is, in a sentence: for the columns that kafkascope adds from docs/, for those of messages
+from the catalog, as in `catalog_fields.about`."""
+
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+from kafkascope.columnar.tables import snake_case
+from kafkascope.lake.tables import message_of
+from kafkascope.schema.catalog import message
+from kafkascope.schema.prose import sentence
+
+# Lines `table.column: text`, the tables of docs/lake.md and docs/marts.md; a test compares them.
+_FILE = Path(__file__).with_name("columns.txt")
+# The section of columns that all tables of messages have.
+BODIES = "bodies"
+_COMMON = {"ingest_id": "the ingest", "date": "partition: the day of the row's time, in UTC"}
+
+
+def column_texts(table: str, columns: Iterable[str]) -> dict[str, str]:
+    """Of those columns that something is known about."""
+    own = _of_message(table) if message_of(table) else {}
+    known = _known()
+    texts = {}
+    for column in columns:
+        section = BODIES if message_of(table) else table
+        text = known.get(f"{section}.{column}") or own.get(column) or _COMMON.get(column)
+        if text:
+            texts[column] = text
+    return texts
+
+
+@cache
+def _known() -> dict[str, str]:
+    lines = _FILE.read_text(encoding="utf-8").splitlines()
+    return dict(line.split(": ", 1) for line in lines if line)
+
+
+@cache
+def _of_message(table: str) -> dict[str, str]:
+    """Of the message's own fields, whichever versions and releases have them."""
+    name = message_of(table)
+    assert name is not None
+    known = message(name)
+    texts = {}
+    for field in (field for block in known.blocks for field in block.fields):
+        text = sentence(known, (field.name,))
+        if text:
+            texts[snake_case(field.name)] = text
+    return texts
