@@ -49,7 +49,7 @@ class PlaceMinute(NamedTuple):
 
 
 class AcknowledgeTimes(NamedTuple):
-    """From acquisition to acknowledgement, each record counting once: the smallest time that so many did not exceed."""
+    """From acquisition to acknowledgement, each record counting once."""
 
     minute: int
     p50_us: int | None

@@ -3,14 +3,14 @@ state writes, in time order.
 
 The kinds, and the fields that each sets besides `at_us`, `order` and `group_id`:
 
-- `acquired`: one range of AcquiredRecords of a ShareFetch answer, at the answer's time: exchange, connection, broker,
-  member, client, topic, partition, offsets, `delivery_count`, `lock_timeout_ms`, `asked_us`.
-- `acknowledged`: one run of one type of an AcknowledgementBatch, at the request's time: the same places, `value` the
-  type, `answered_us`, `error_code` of the answer's partition, or of the whole answer where that is not 0; None is
-  unanswered. `lock_timeout_ms` where the answer has it.
-- `session`: a ShareFetch or ShareAcknowledge request with session epoch 0 or −1, or one of any epoch that was answered
-  SHARE_SESSION_NOT_FOUND, at the request's time: `value` the epoch, `error_code` of the whole answer. In one request
-  the acknowledgements come first.
+- `acquired`: one range of AcquiredRecords of a ShareFetch response, at the response's time: exchange, connection,
+  broker, member, client, topic, partition, offsets, `delivery_count`, `lock_timeout_ms`, `asked_us`.
+- `acknowledged`: one run of one type of an AcknowledgementBatch, at the request's time: the same identifiers, `value`
+  the type, `answered_us`, `error_code` of the partition in the response, or of the whole response if that isn't 0; None
+  means no response. `lock_timeout_ms` if the response has it.
+- `session`: a ShareFetch or ShareAcknowledge request with session epoch 0 or −1, or of any epoch whose response was
+  SHARE_SESSION_NOT_FOUND, at the request's time: `value` the epoch, `error_code` of the whole response. Within one
+  request the acknowledgements come first.
 - `linked`: a member acquired over this connection for the first time, from whatever partition: member, broker,
   connection. Only a ledger of one partition needs it, which doesn't see the acquisitions of others.
 - `forgotten`: a partition in ForgottenTopicsData, at the request's time: member, broker, topic, partition.

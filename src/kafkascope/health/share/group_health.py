@@ -102,8 +102,8 @@ class _Minute:
 def share_group_health(
     deliveries: Iterable[Delivery], events: Iterable[ShareGroupEvent], *, delivery_limit: int | None = None
 ) -> Iterator[ShareGroupHealth]:
-    """Both of one group; deliveries in any order. `delivery_limit` is the group's, where something told it; else it
-    shows in what was archived."""
+    """Both of one group; deliveries in any order. `delivery_limit` is the group's, if known; otherwise it's
+    inferred from what was archived."""
     group_id = ""
 
     def named(rows: Iterable[Delivery | ShareGroupEvent]) -> Iterator[Delivery | ShareGroupEvent]:
@@ -159,7 +159,7 @@ class _Group:
         self._with_topic: set[_Place] = set()
 
     def covers(self, minute: int) -> bool:
-        """A minute that the recording has a part of says nothing of standing still."""
+        """A minute that the recording has a part of can't count as one without progress."""
         return self.first <= minute * MINUTE_US and self.last >= (minute + 1) * MINUTE_US
 
     def hear(self, event: ShareGroupEvent) -> None:

@@ -31,7 +31,7 @@ _RULES = {
 
 
 def share_deliveries(events: Iterable[ShareEvent], *, delivery_limit: int | None = None) -> Iterator[Delivery]:
-    """`delivery_limit` is the group's, where something told it; else it is learned from what the leader archives."""
+    """`delivery_limit` is the group's, if known; otherwise it's inferred from what the leader archives."""
     ledger = Ledger(delivery_limit)
     undecided = []
     for row in ledger.deliveries(events):

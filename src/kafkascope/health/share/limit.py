@@ -49,7 +49,7 @@ class LimitEvidence:
 
 
 def limit_of(evidence: Iterable[LimitEvidence], configured: int | None = None) -> DeliveryLimit:
-    """Of a group: what was archived last tells it, unless a higher count was given out again since."""
+    """Of a group: what was archived last shows it, unless a higher count was given out again since."""
     if configured is not None:
         return DeliveryLimit(configured, True)
     evidence = list(evidence)

@@ -34,7 +34,7 @@ _ALIKE = f"shiftleft(shiftright(latency_us, {_DROPPED}), {_DROPPED})"
 
 
 def _percentile(percent: int) -> str:
-    """The longest of the times that are alike, among which the smallest is that so many did not exceed."""
+    """The longest of the latencies that share their leading bits with the exact percentile."""
     return f"min(IF(timed > 0 AND so_far * 100 >= total * {percent}, longest.latency_us, NULL))"
 
 

@@ -42,8 +42,8 @@ def session_of_its_own(spark: "SparkSession", size: int) -> Iterator["SparkSessi
 
 
 def compile_for(own: "SparkSession", rows: int) -> None:
-    """Before a job over so many rows: little data may have many, since a message holds hundreds of ranges. Jobs that
-    are planned meanwhile are compiled as well, which does them no harm."""
+    """Before a job over this number of rows: little data may have many, since a message holds hundreds of ranges. Jobs
+    that are planned meanwhile are compiled as well, which does them no harm."""
     if rows >= _MANY_ROWS:
         for name in _COMPILING:
             own.conf.unset(name)

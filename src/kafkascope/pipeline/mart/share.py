@@ -64,7 +64,7 @@ EVENT_COLUMNS = columns_of(
     "last_offset bigint, value int, delivery_count int, lock_timeout_ms int, error_code int, asked_us bigint,"
     "answered_us bigint, start_offset bigint"
 )
-# Ranges of the row's partition: the acknowledgements of a request, and what an answer acquired.
+# Ranges of the row's partition: the acknowledgements of a request, and what a response acquired.
 EVENT_COLUMNS["acknowledged"] = (
     "array<struct<first_offset bigint, last_offset bigint, acknowledge_types array<tinyint>>>"
 )
@@ -386,7 +386,7 @@ def share_events(
     tasks: int | None = None,
 ) -> ShareEvents:
     """`tables` are those of TABLES, `absent` those without a row, `clusters` the ids of addresses, `topics` names by
-    id. `tasks` are as many as Spark has for a shuffle, unless told otherwise."""
+    id. Without `tasks` there are as many as Spark has for a shuffle."""
     placed, named, members, groups, touches = (
         _usable(union(spark, statements, tables, absent))
         for statements in (_OF_PARTITIONS, _OF_TOPIC_NAMES, _OF_MEMBERS, _OF_GROUPS, TOUCHES)

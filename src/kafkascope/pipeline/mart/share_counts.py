@@ -60,13 +60,12 @@ GROUP BY {_PLACE}, began, ended
 # A delivery counts in the minute of its acquisition and in that of its end, which may be one; without either time it
 # shows a delivery count. `held` is what it changes from the next minute on.
 _SIDES = f"""
-SELECT {_PLACE}, topic, records, renewals, true AS begins, began AS minute, IF(lasts, deliveries, 0) AS held,
-       first_acquired AS first_at, last_acquired AS last_at
+SELECT {_PLACE}, topic, records, renewals, inline(array(
+         struct(true AS begins, began AS minute, IF(lasts, deliveries, 0) AS held,
+                first_acquired AS first_at, last_acquired AS last_at),
+         struct(false AS begins, ended AS minute, IF(lasts, -deliveries, 0) AS held,
+                first_ended AS first_at, last_ended AS last_at)))
 FROM ({_ALIKE})
-UNION ALL
-SELECT {_PLACE}, topic, records, renewals, false AS begins, ended AS minute, IF(lasts, -deliveries, 0) AS held,
-       first_ended AS first_at, last_ended AS last_at
-FROM ({_ALIKE}) WHERE ended IS NOT NULL
 """
 _SUMS = f"""
 SELECT '{_COUNTED}' AS kind, group_id, cluster, topic_id, partition, minute, delivery_count, min(topic) AS topic,
@@ -78,11 +77,11 @@ SELECT '{_COUNTED}' AS kind, group_id, cluster, topic_id, partition, minute, del
        bool_or(NOT begins AND (archived OR outcome IN ('accepted', 'rejected'))) AS progress,
        bool_or(NOT begins AND archived AND outcome <> 'rejected') AS at_limit,
        sum(held) AS held, min(first_at) AS first_at, max(last_at) AS last_at
-FROM ({_SIDES})
+FROM ({_SIDES}) WHERE begins OR minute IS NOT NULL
 GROUP BY group_id, cluster, topic_id, partition, minute, delivery_count
 """
 _ACKNOWLEDGED = ", ".join(f"'{name}'" for name in ACKNOWLEDGED_OUTCOMES)
-# The smallest time that so many records did not exceed. A sort, since there may be millions of times in a minute.
+# Each record counts once. A sort, since there may be millions of times in a minute.
 _PERCENTILES = f"""
 SELECT '{_TIMES}' AS kind, group_id, cluster, minute, min(IF(so_far * 100 >= total * 50, micros, NULL)) AS p50_us,
        min(IF(so_far * 100 >= total * 95, micros, NULL)) AS p95_us, max(micros) AS max_us

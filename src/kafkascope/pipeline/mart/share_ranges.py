@@ -36,7 +36,7 @@ def events_of(batch: pa.RecordBatch) -> Iterator[Columns]:
 
 
 def _range_counts(rows: pa.Array, deeper: str | None = None) -> _Ints:
-    """How many ranges a row has; of acknowledgements at the most, if each is of another type."""
+    """How many ranges a row has; of acknowledgements at most, if each is of another type."""
     ranges, of_range = _flat(rows)
     if deeper:
         of_range = of_range[_flat(_fields(ranges)[deeper])[1]]
