@@ -5,7 +5,7 @@ from kafkascope.health.findings.episodes import Episode
 from kafkascope.health.findings.rule import Limits, Rule, SeverityAndSummary, Threshold
 from kafkascope.health.findings.words import nodes, of_cluster_quoted, phrased, quoted, times
 
-_CAUSES = {
+ELECTION_CAUSES = {
     "resigned": "leader resigned",
     "lost": "leader lost",
     "timeout": "leader out of reach",
@@ -42,7 +42,7 @@ def _frequent_elections(episode: Episode, limits: Limits) -> SeverityAndSummary 
         return None
     summary = (
         f"The {of_cluster_quoted(episode.subject)} held {count(episode.number('elections'), 'election')} in "
-        f"{span(episode.length_ms)}; cause: {phrased(episode.named['causes'], _CAUSES)}."
+        f"{span(episode.length_ms)}; cause: {phrased(episode.named['causes'], ELECTION_CAUSES)}."
     )
     return "warning", summary
 

@@ -5,6 +5,7 @@ from collections import Counter
 from kafkascope.formatting import count
 from kafkascope.health.findings.diagnosis import Finding
 from kafkascope.health.findings.episodes import MINUTE_US
+from kafkascope.health.findings.words import counted
 from kafkascope.health.incidents.causes import OUTAGE_ERRORS
 from kafkascope.health.incidents.facts import AFTER_US, SAME_MOMENT_US, Facts
 from kafkascope.health.incidents.incident import WEIGHTS
@@ -47,7 +48,7 @@ def impact_of(story: Story, facts: Facts) -> tuple[dict[str, int | float], tuple
         redirected, unanswered = _redirected(story, facts, nodes), _unanswered(story, facts, nodes)
         sums["calls_failed"] += redirected.total() + unanswered
         if redirected:
-            errors = ", ".join(f"×{number:,} {error}" for error, number in sorted(redirected.items()))
+            errors = counted(redirected)
             notes.append(f"Clients were redirected meanwhile, as the protocol intends: {errors}.")
         if unanswered:
             notes.append(f"{count(unanswered, 'other call')} to the node got no response.")

@@ -160,7 +160,7 @@ def node_behind(story: Story, facts: Facts) -> Account:
             f"killed or crashes. It sent no fetch for {span(age)}{behind}.",
             "likely",
             f"The process of node {name} has run since before that time: then the network cut its connection.",
-            f"Nothing to do if it was stopped on purpose. {_DOWN.format(command=_OOM)} {seen}",
+            f"Nothing to do if it was stopped on purpose. Otherwise f{_DOWN.format(command=_OOM)[1:]} {seen}",
         )
     if restarted or (back is None and (facts.recorded_until or 0) - story.to_at > AFTER_US):
         later = "and was restarted" if restarted else "and was not seen to come back"
