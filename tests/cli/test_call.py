@@ -75,7 +75,7 @@ def test_a_request_is_read_from_a_file(cli: Cli, tmp_path: Path, coding: str) ->
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
-        (("DescribeQuorm",), 1, "no message or API is called DescribeQuorm; did you mean DescribeQuorum"),
+        (("DescribeQuorm",), 1, "unknown message or API DescribeQuorm; did you mean DescribeQuorum"),
         (("",), 2, "which API?"),
         ((":3",), 2, "which API?"),
         (("Metadata", "@"), 2, "@ needs the name of a file"),

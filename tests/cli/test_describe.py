@@ -282,10 +282,10 @@ def test_json_has_lists_and_objects_alone() -> None:
         (["quorum", "h:1", "--watch", "0"], "not between"),
         (["quorum", "h:1", "--watch", "nan"], "not between"),
         (["share-group", "h:1", "--sample", "soon"], "--sample: 'soon'"),
-        (["topic", "h:1"], "Missing argument"),
+        (["topic", "h:1"], "TOPIC is missing"),
         (["configs", "h:1", "broker:one"], "isn't a node id"),
         (["apis", "h:1", "--client", "java 9.9"], "not in the catalog"),
-        (["quorums", "h:1"], "No such command"),
+        (["quorums", "h:1"], "unknown command quorums; did you mean quorum?"),
     ],
 )
 def test_wrong_use_is_one_line(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -405,7 +405,7 @@ def test_wrong_use_is_told_before_anything_is_read(cli: Cli, arguments: list[str
 
 
 def test_names_that_do_not_exist_are_not_found(cli: Cli) -> None:
-    for arguments, message in ((["--api", "Fetsh"], "did you mean Fetch"), (["--error", "NOPE"], "no error is called")):
+    for arguments, message in ((["--api", "Fetsh"], "did you mean Fetch"), (["--error", "NOPE"], "unknown error")):
         result = cli("read", "/nowhere", *arguments)
         assert result.code == 1 and message in result.err
 

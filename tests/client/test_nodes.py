@@ -214,7 +214,7 @@ def test_a_version_that_the_broker_lacks_says_what_it_has() -> None:
             await cluster.call("DescribeQuorum")
         with pytest.raises(UsageError, match=r"Heartbeat: .* serves 90-91, this catalog knows 0-4"):
             await cluster.call("Heartbeat", to=AnyBroker())
-        with pytest.raises(NotFoundError, match="no API is called ListGroup; did you mean ListGroups"):
+        with pytest.raises(NotFoundError, match="unknown API ListGroup; did you mean ListGroups"):
             await cluster.call("ListGroup")
         assert (await cluster.call("listgroups")).api_version == 3
         assert stage.times("ListGroups") == [1]

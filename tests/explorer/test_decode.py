@@ -347,7 +347,7 @@ def test_decoding_that_takes_too_long_is_ended_and_the_next_one_works() -> None:
             worker.decode(b"00", "", "", "auto", "")
         worker._seconds = 60
         assert worker.decode(frame_of("HeartbeatRequest", 0), "", "", "raw", "")["decoded"]["exact"]
-        with pytest.raises(UsageError, match="no message or API is called Nope"):
+        with pytest.raises(UsageError, match="unknown message or API Nope"):
             worker.decode(b"00", "Nope:1", "", "auto", "")
     finally:
         worker.close()

@@ -16,7 +16,7 @@ _NODE_IDS = ("node.id", "broker.id")
 
 @dataclass(frozen=True, slots=True)
 class LogFile:
-    """A file and what its name and folders say of it. `named` is whether its own path was asked for; `last` whether
+    """A file and what its name and folders show. `named` is whether its own path was asked for; `last` whether
     it's the newest segment of its partition, which a running broker writes."""
 
     path: str

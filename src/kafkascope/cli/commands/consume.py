@@ -25,7 +25,7 @@ def run(host: str, topics: tuple[str, ...], outcome: str | None, lasting: str | 
     """Take records from a share group.
 
     Other members don't get a record that this one holds. Every delivery counts against the group's delivery limit, so
-    say what becomes of the records: --accept, --release, --reject or --ask.
+    choose what happens to the records: --accept, --release, --reject or --ask.
 
     Exits with 1 when the cluster refuses or an acknowledgement did not count, with 4 when it can't be reached.
     """
@@ -35,10 +35,10 @@ def run(host: str, topics: tuple[str, ...], outcome: str | None, lasting: str | 
     from kafkascope.errors import UsageError
 
     if outcome is None:
-        raise UsageError("say what becomes of the records: --accept, --release, --reject or --ask")
+        raise UsageError("choose what happens to the records: --accept, --release, --reject or --ask")
     microseconds = None if lasting is None else parse_duration(lasting, "--for")
     if microseconds == 0:
-        raise UsageError("--for: 0 s would stop at once; say 10s")
+        raise UsageError("--for: 0 s would stop at once; write it as 10s")
     names = ("group", "most", "records", "full", "as_json")
     chosen = ConsumeOptions(
         topics=topics,

@@ -184,5 +184,5 @@ def _api_key(name: str) -> int:
         return number
     api = find_api(name)
     if api is None:
-        raise NotFoundError(f"no API is called {clip(name)}{suggest(name)}")
+        raise NotFoundError(f"unknown API {clip(name)}{suggest(name)}")
     return message(f"{api}Request").key or 0
