@@ -14,7 +14,7 @@ from kafkascope.cli.live.options import live_options
 @click.option("--accept", "outcome", flag_value="accept", help="Accept each record: no member gets it again.")
 @click.option("--release", "outcome", flag_value="release", help="Hold each record until the end, then release it.")
 @click.option("--reject", "outcome", flag_value="reject", help="Reject each record: no member gets it again.")
-@click.option("--ask", "outcome", flag_value="ask", help="Ask for each record what becomes of it.")
+@click.option("--ask", "outcome", flag_value="ask", help="Ask what to do with each record.")
 @click.option("--max", "most", metavar="N", type=click.IntRange(1, 10**12), help="Stop after this many records.")
 @click.option("--for", "lasting", metavar="DURATION", help="Stop after that long; without it, at Ctrl-C.")
 @click.option("--records", is_flag=True, help="Keys, values and headers too.")
