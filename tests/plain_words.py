@@ -26,6 +26,7 @@ INSTEAD = {
     r"\bwithout leaving\b(?! the group)": "disappeared without leaving the group",
     r"(?<!there )(?<!with )\b(is|are|was|were) no (?!longer\b|more\b|\w+er than\b)": "isn't a, aren't",
     r"\b(is|are|was|were)(n't| not) there\b": "doesn't exist, is missing",
+    r"\b(is|are|was|were) there(?=[.,;:)|]|$)": "exists, is present, have arrived",
     r"\bwhat (was|is|were) found\b(?! and)|\bwhat there is\b": "results, contents",
     r"\b(written|laid out|is|are|says?) otherwise\b": "differently",
     r"\b(come|comes|came|came) again\b|\bagain and again\b": "redelivered, repeatedly",
