@@ -315,7 +315,7 @@ def test_several_groups_are_one_line() -> None:
     ill = [check_share_group([Snapshot(NOON, share(lag=7, members=0, name=f"g{n}"))], ANY) for n in range(5)]
     assert summary_line([well], "share groups") == "healthy: share group workers: Stable, 1 member, lag 7"
     assert summary_line([well, well], "share groups") == "healthy: 2 share groups"
-    assert summary_line([], "share groups") == "healthy: no share groups there"
+    assert summary_line([], "share groups") == "healthy: no share groups"
     line = summary_line([well, *ill], "share groups")
     assert line.startswith("not healthy: 5 of 6 share groups. share group g0: Share group g0 has no members")
     assert line.endswith(" And 2 more.")
