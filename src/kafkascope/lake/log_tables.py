@@ -108,8 +108,8 @@ _RECORDS = pa.schema(
         *_ORIGIN,
     ]
 )
-# Name to columns, and the one that provides the date. A segment has none, as recordings have none: its row says what was
-# read, and `expire` keeps it.
+# Name to columns, and the one that provides the date. A segment has none: its row says what was read, and `expire`
+# keeps it.
 LOG_TABLES: dict[str, tuple[pa.Schema, str | None]] = {
     LOG_SEGMENTS: (_SEGMENTS, None),
     LOG_BATCHES: (_BATCHES, WRITTEN_AT),
