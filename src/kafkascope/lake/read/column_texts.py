@@ -14,7 +14,7 @@ from kafkascope.schema.prose import sentence
 # Lines `table.column: text`, the tables of docs/lake.md and docs/marts.md; a test compares them.
 _FILE = Path(__file__).with_name("columns.txt")
 # The sections of columns that all tables of messages have, and all of Kafka's own records.
-BODIES, RECORDS = "bodies", "records"
+BODIES, RECORD_TABLES = "bodies", "records"
 _COMMON = {"ingest_id": "the ingest", "date": "partition: the day of the row's time, in UTC"}
 
 
@@ -24,7 +24,7 @@ def column_texts(table: str, columns: Iterable[str]) -> dict[str, str]:
     known = _known()
     texts = {}
     for column in columns:
-        section = BODIES if message_of(table) else RECORDS if table in record_types() else table
+        section = BODIES if message_of(table) else RECORD_TABLES if table in record_types() else table
         text = known.get(f"{section}.{column}") or own.get(column) or _COMMON.get(column)
         if text:
             texts[column] = text
