@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from kafkascope.formatting import first_names
+from kafkascope.health.findings.brokers import split_cluster
 
 
 def quoted(name: object) -> str:
@@ -44,11 +45,8 @@ def nodes(counts: Iterable[str]) -> str:
 
 def of_cluster_quoted(subject: str) -> str:
     """`node 2 of cluster Ab-1` and `quorum at 10.0.0.1:9093`, with the cluster in backticks."""
-    for between in (" of cluster ", " at "):
-        what, found, cluster = subject.partition(between)
-        if found:
-            return f"{what}{between}{quoted(cluster)}"
-    return subject
+    what, between, cluster = split_cluster(subject)
+    return f"{what}{between}{quoted(cluster)}" if cluster else subject
 
 
 def _ordered(counts: Mapping[str, float]) -> list[tuple[str, float]]:

@@ -5,7 +5,8 @@ from collections import Counter
 
 from kafkascope.formatting import span
 from kafkascope.health.findings.rules import RULES
-from kafkascope.health.incidents.account import Account, listed, number, quoted
+from kafkascope.health.findings.words import quoted
+from kafkascope.health.incidents.account import Account, listed, number
 from kafkascope.health.incidents.causes import ORDINARY_ERRORS
 from kafkascope.health.incidents.facts import Facts
 from kafkascope.health.incidents.incident import Confidence, key_of
