@@ -63,7 +63,7 @@ class Brokers:
         return min(coordinators) if coordinators else self.of_cluster(None)
 
     def of_cluster(self, cluster: str | None, without: Collection[int] = ()) -> str:
-        """The broker with the most calls, without the nodes of these numbers; an address of a known node comes first."""
+        """The broker with the most calls but for the nodes of these numbers; addresses of known nodes come first."""
         if cluster is None and self.several_clusters:
             return BROKER
         ranked = [

@@ -15,8 +15,6 @@ from kafkascope.health.incidents.facts import SAME_MOMENT_US, Facts
 from kafkascope.health.incidents.stories import Story
 from kafkascope.health.incidents.subjects import client_of, group_of
 
-_TWICE = "so their work is done twice"
-
 
 def member_hung(story: Story, facts: Facts) -> Account:
     held = [finding for finding in story.anchors if finding.rule == "share_lock_expired"]
@@ -36,6 +34,11 @@ def _share_member_hung(story: Story, held: list[Finding], facts: Facts) -> Accou
         *("--add-config", "share.record.lock.duration.ms=60000"),
     )
     end = " It acknowledged them later and was refused: it was alive, but too slow for the lock." if late else ""
+    twice = (
+        "The broker delivered them to other members, so their work is done twice."
+        if any("redelivered_to" in finding.figures for finding in held)
+        else "The broker offers them to other members, which do the work again."
+    )
     return Account(
         "member_hung",
         first.subject_kind,
@@ -43,7 +46,7 @@ def _share_member_hung(story: Story, held: list[Finding], facts: Facts) -> Accou
         f"{_member(first)} of share group {quoted(group)} kept {count(records, 'record')} past the lock of {lock}"
         f"{_redelivered(held)}.",
         f"It neither acknowledged nor renewed the records in time: it hangs, or its work takes longer than the lock. "
-        f"The broker delivered them to other members, {_TWICE}.{end}",
+        f"{twice}{end}",
         "certain" if late else "likely",
         f"The application's log shows the work done within {lock}: then its acknowledgements were delayed on the way.",
         f"Take a thread dump of the member while it hangs (`jcmd PID Thread.print`). If the work takes that long, "
@@ -105,7 +108,7 @@ def poison_record(story: Story, facts: Facts) -> Account:
         (
             f"Members released it one after another until the delivery limit; the last was {last}. "
             if released
-            else "Members that got it hung, crashed or released it, until the delivery limit. "
+            else "Members that received it hung, crashed or released it, until the delivery limit. "
         )
         + "The broker no longer delivers it to this group.",
         "certain" if released else "likely",
@@ -133,7 +136,7 @@ def _share_member_crashed(story: Story, facts: Facts) -> Account:
         first.subject,
         f"{_member(first)} of share group {quoted(group)} disappeared with {count(records, 'record')} in "
         f"hand{_redelivered(story.anchors)}.",
-        "Its connection closed while it held the records, and it had not left the group: the process was killed or "
+        "Its connection closed while it held records, and it had not left the group: the process was killed or "
         "crashed. Work that it had finished but not acknowledged is done twice.",
         "certain",
         "The member's process has run since before that time: then the network or a load balancer cut its connection.",

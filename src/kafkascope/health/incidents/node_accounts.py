@@ -4,7 +4,7 @@ from kafkascope.formatting import count, span
 from kafkascope.health.findings.brokers import Node, cluster_of, node_of
 from kafkascope.health.findings.quorum import node as node_name
 from kafkascope.health.findings.quorum import of_cluster
-from kafkascope.health.findings.words import quoted
+from kafkascope.health.findings.words import quoted, times
 from kafkascope.health.incidents.account import Account, command, listed, number
 from kafkascope.health.incidents.facts import AFTER_US, SAME_MOMENT_US, Election, Facts
 from kafkascope.health.incidents.incident import key_of
@@ -38,7 +38,7 @@ def leader_lost(story: Story, facts: Facts) -> Account:
     losses = sum(number(finding, "elections") for finding in lost)
     title = f"The {_quorum(cluster, facts)} had no leader for {span(longest)}{ended}."
     if losses:
-        lost_it = f"The {_quorum(cluster, facts)} lost its leader ×{losses:.0f}{who}"
+        lost_it = f"The {_quorum(cluster, facts)} lost its leader {times(losses)}{who}"
         title = f"{lost_it} and had none for up to {span(longest)}{ended}."
     return Account(
         "leader_lost",
@@ -159,8 +159,8 @@ def node_behind(story: Story, facts: Facts) -> Account:
             "replica",
             subject,
             f"{what} went down and {later}.",
-            f"It closed the connection over which it fetched the metadata log, as a process does that is stopped, is "
-            f"killed or crashes, and sent no fetch for {span(age)}{behind}.",
+            "It closed the connection over which it fetched the metadata log, as a process does that is stopped, is "
+            f"killed or crashes. It sent no fetch for {span(age)}{behind}.",
             "likely",
             f"The process of node {name} has run since before that time: then the network cut its connection.",
             f"Nothing to do if it was stopped on purpose. {_DOWN.format(command=_OOM)} {seen}",
@@ -212,12 +212,11 @@ def broker_slow(story: Story, facts: Facts) -> Account:
         if addresses
         else "Brokers"
     )
-    slow = "responded" if address or addresses else "respond"
     return Account(
         "broker_slow",
         "broker" if address else "api",
         address or story.anchors[0].subject,
-        f"{where} {slow} slowly: p99 latency of {listed(apis)} up to {span(worst)}.",
+        f"{where} responded slowly: p99 latency of {listed(apis)} up to {span(worst)}.",
         "Calls of several kinds were slow at the same time, so the cause is the broker rather than one kind of work: "
         "too much load, a slow disk or a pause."
         if several
