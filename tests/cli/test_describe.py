@@ -107,7 +107,7 @@ def served() -> None:
 
 
 SHOWN: dict[str, tuple[Callable[[], None], str]] = {
-    "quorum": (quorum, "Voter node 1 didn't fetch"),
+    "quorum": (quorum, "Voter node `1` didn't fetch"),
     "share-group": (share, "Stalled: orders-0"),
     "streams-group": (streams, "has yet to release active 0_1"),
     "group": (classic, "lag 5 in all"),

@@ -82,7 +82,7 @@ def test_problems_of_one_incident_stay_together_and_the_cause_leads() -> None:
         ("quorum_follower_behind", "cause", "warning"),
     ]
     assert {problem.cause for problem in result.problems} == {"node_frozen"}
-    assert result.line.startswith("quorum: Voter node 2 didn't fetch ")
+    assert result.line.startswith("quorum: Voter node `2` didn't fetch ")
 
 
 def test_every_rule_of_a_check_is_a_rule_of_the_findings_and_is_told() -> None:
@@ -102,7 +102,7 @@ def test_a_quorum_whose_followers_fetch_is_healthy() -> None:
 def test_a_follower_that_does_not_fetch_is_behind_by_time() -> None:
     checked = check_quorum([quorum(NOON, n3=(88, 4100))], ANY)
     assert rules(checked) == {"quorum_follower_behind"}
-    assert checked.line == "quorum: Voter node 3 didn't fetch for up to 4.1 s and was 12 records behind."
+    assert checked.line == "quorum: Voter node `3` didn't fetch for up to 4.1 s and was 12 records behind."
 
 
 def test_half_of_the_voters_behind_is_critical() -> None:

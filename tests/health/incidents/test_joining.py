@@ -323,7 +323,7 @@ def test_two_losses_in_a_row_are_one_incident_of_the_quorum() -> None:
     )
     _, (first,) = told(joined(leader_killed(), again))
     assert (first.cause, first.subject) == ("leader_lost", f"quorum of cluster {CLUSTER}")
-    assert first.title == "The quorum lost its leader ×2 (`node 1` and `node 2`) and had none for up to 2.1 s."
+    assert first.title == "The quorum lost its leader 2 times (`node 1` and `node 2`) and had none for up to 2.1 s."
     assert first.impact == {"seconds_without_leader": 4.2}
 
 
