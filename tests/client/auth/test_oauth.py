@@ -229,7 +229,11 @@ def test_an_endpoint_that_says_nothing_is_blamed_and_not_the_broker() -> None:
 def test_an_endpoint_without_tls_is_told_with_its_own_remedy() -> None:
     with endpoint(saying(b"HTTP/1.1 400 Bad Request\r\n\r\n")) as url, pytest.raises(ReachError) as caught:
         get(asking(url.replace("http:", "https:")))
-    assert "doesn't speak TLS" in str(caught.value) and "http://" in str(caught.value) and "--no-tls" not in str(caught.value)
+    assert (
+        "doesn't speak TLS" in str(caught.value)
+        and "http://" in str(caught.value)
+        and "--no-tls" not in str(caught.value)
+    )
 
 
 def test_an_endpoint_that_is_not_there_is_named() -> None:

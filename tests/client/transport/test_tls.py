@@ -171,7 +171,8 @@ def test_nothing_older_than_tls_1_2_is_spoken(certificates: Certificates) -> Non
     old.set_ciphers("ALL:@SECLEVEL=0")
     old.load_cert_chain(certificates.broker)
     with listener(old) as address:
-        assert re.search("doesn't support TLS 1.2|handshake failed", refusal(str(address), Tls(ca=certificates.ca.read_bytes())))
+        message = refusal(str(address), Tls(ca=certificates.ca.read_bytes()))
+        assert re.search("doesn't support TLS 1.2|handshake failed", message)
 
 
 def encrypted(path: Path, password: str) -> Secret:
