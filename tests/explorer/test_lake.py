@@ -312,7 +312,7 @@ def test_a_request_log_has_no_bytes_and_says_so(app: Starlette, lake: Lake) -> N
     known = next(row for row in rows if row["capture_uri"].endswith(LOG))
     facts = ask(app, f"/lake/bytes/{known['exchange_id']}.json").json
     assert "its recording is of the kind request_log, which has no packets" in facts["why"]
-    assert "Its bytes are not at hand" in ask(app, f"/lake/bytes/{known['exchange_id']}.html").text
+    assert "The bytes aren't available" in ask(app, f"/lake/bytes/{known['exchange_id']}.html").text
 
 
 @pytest.fixture

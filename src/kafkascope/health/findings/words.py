@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from kafkascope.formatting import first_names
+from kafkascope.health.findings.brokers import split_cluster
 
 
 def quoted(name: object) -> str:
@@ -58,11 +59,8 @@ def nodes(counts: Iterable[str]) -> str:
 
 def of_cluster_quoted(subject: str) -> str:
     """`node 2 of cluster Ab-1` and `quorum at 10.0.0.1:9093`, with the node and the cluster in backticks."""
-    for between in (" of cluster ", " at "):
-        what, found, cluster = subject.partition(between)
-        if found:
-            return f"{_node_quoted(what)}{between}{quoted(cluster)}"
-    return _node_quoted(subject)
+    what, between, cluster = split_cluster(subject)
+    return _node_quoted(what) + (f"{between}{quoted(cluster)}" if cluster else "")
 
 
 def _node_quoted(text: str) -> str:

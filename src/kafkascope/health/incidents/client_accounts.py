@@ -5,7 +5,8 @@ from collections import Counter
 
 from kafkascope.formatting import span
 from kafkascope.health.findings.rules import RULES
-from kafkascope.health.incidents.account import Account, broker, command, listed, number, quoted
+from kafkascope.health.findings.words import quoted
+from kafkascope.health.incidents.account import Account, command, listed, number
 from kafkascope.health.incidents.causes import ORDINARY_ERRORS
 from kafkascope.health.incidents.facts import Facts
 from kafkascope.health.incidents.incident import Confidence, key_of
@@ -161,8 +162,7 @@ def _command(story: Story, facts: Facts, program: str, *arguments: str) -> str:
     brokers: Counter[str] = Counter()
     for finding in story.anchors:
         brokers += facts.named[key_of(finding)].brokers
-    fallback = "BROKER" if facts.several_clusters else broker(None, facts)
-    address = max(brokers, key=lambda name: (brokers[name], name), default=fallback)
+    address = max(brokers, key=lambda name: (brokers[name], name), default=facts.brokers.of_cluster(None))
     return command(program, "--bootstrap-server", address, *arguments)
 
 

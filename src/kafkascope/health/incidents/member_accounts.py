@@ -2,15 +2,14 @@
 
 from kafkascope.formatting import count, span
 from kafkascope.health.findings.diagnosis import Finding
+from kafkascope.health.findings.words import quoted
 from kafkascope.health.incidents.account import (
     Account,
-    broker_of,
     command,
     counted,
     listed,
     names_in,
     number,
-    quoted,
 )
 from kafkascope.health.incidents.facts import SAME_MOMENT_US, Facts
 from kafkascope.health.incidents.stories import Story
@@ -31,7 +30,7 @@ def _share_member_hung(story: Story, held: list[Finding], facts: Facts) -> Accou
     )
     lengthen = command(
         "kafka-configs.sh --bootstrap-server",
-        *(broker_of(group, facts), "--alter", "--entity-type", "groups", "--entity-name", group),
+        *(facts.brokers.of_group(group), "--alter", "--entity-type", "groups", "--entity-name", group),
         *("--add-config", "share.record.lock.duration.ms=60000"),
     )
     end = " It acknowledged them later and was refused: it was alive, but too slow for the lock." if late else ""
@@ -58,7 +57,7 @@ def _share_member_hung(story: Story, held: list[Finding], facts: Facts) -> Accou
 def _streams_member_hung(story: Story, facts: Facts) -> Account:
     first = story.anchors[0]
     group, members = group_of(first) or "", max(number(finding, "members") for finding in story.anchors)
-    describe = command("kafkascope describe streams-group", broker_of(group, facts), group)
+    describe = command("kafkascope describe streams-group", facts.brokers.of_group(group), group)
     return Account(
         "member_hung",
         first.subject_kind,
@@ -96,7 +95,7 @@ def poison_record(story: Story, facts: Facts) -> Account:
     topic, _, index = ("TOPIC", "", "N") if crowd else partition.rpartition("-")
     read = command(
         "kafka-console-consumer.sh --bootstrap-server",
-        *(broker_of(group, facts), "--topic", topic, "--partition", index),
+        *(facts.brokers.of_group(group), "--topic", topic, "--partition", index),
         *("--offset", offsets[0].partition("-")[0] if offsets else "N", "--max-messages", "1"),
     )
     released = outcomes == {"released"}
@@ -130,7 +129,7 @@ def member_crashed(story: Story, facts: Facts) -> Account:
 def _share_member_crashed(story: Story, facts: Facts) -> Account:
     first = story.anchors[0]
     group, records = group_of(first) or "", sum(number(finding, "records") for finding in story.anchors)
-    describe = command("kafkascope describe share-group", broker_of(group, facts), group)
+    describe = command("kafkascope describe share-group", facts.brokers.of_group(group), group)
     return Account(
         "member_crashed",
         first.subject_kind,
@@ -160,7 +159,7 @@ def _streams_member_crashed(story: Story, facts: Facts) -> Account:
         f"; its {count(tasks, 'task')} had no owner for up to {span(max(pauses) / 1000)}" if pauses and tasks else ""
     )
     closed = "closed" in str(first.figures.get("how", ""))
-    describe = command("kafkascope describe streams-group", broker_of(group, facts), group)
+    describe = command("kafkascope describe streams-group", facts.brokers.of_group(group), group)
     how = (
         "Its connection closed and it had sent no heartbeat to leave, as when a process is killed or crashes."
         if closed
@@ -189,7 +188,7 @@ def member_slow(story: Story, facts: Facts) -> Account:
     )
     lengthen = command(
         "kafka-configs.sh --bootstrap-server",
-        *(broker_of(group, facts), "--alter", "--entity-type", "groups", "--entity-name", group),
+        *(facts.brokers.of_group(group), "--alter", "--entity-type", "groups", "--entity-name", group),
         *("--add-config", "share.record.lock.duration.ms=60000"),
     )
     who = f"Member{'s' if len(clients) > 1 else ''} {listed(clients)}" if clients else "Members"
