@@ -23,19 +23,27 @@ def usage_line(error: click.UsageError) -> str:
         near = " or ".join(error.possibilities or ())
         return f"unknown option {error.option_name}" + (f"; did you mean {near}?" if near else "")
     if isinstance(error, click.MissingParameter):
-        kind = error.param.type if error.param else None
-        choices = f"; choose from {', '.join(map(str, kind.choices))}" if isinstance(kind, click.Choice) else ""
-        return f"{_name(error)} is missing{choices}"
+        choices = _choices(error.param)
+        return f"{_name(error)} is missing" + (f"; choose from {choices}" if choices else "")
     message = error.message.rstrip(".")
     unknown = re.match(r"No such command '(.*?)'", message)
     if unknown and error.ctx and isinstance(error.ctx.command, click.Group):
         return _unknown_command(unknown[1], error.ctx.command.list_commands(error.ctx))
     for pattern, plain in _PLAIN:
         message = re.sub(pattern, plain, message, flags=re.DOTALL)
-    if isinstance(error, click.BadParameter) and isinstance(kind := error.param and error.param.type, click.Choice):
-        message = f"{message.partition(' is not one of ')[0]} isn't one of {', '.join(map(str, kind.choices))}"
-    name = _name(error) if isinstance(error, click.BadParameter) else ""
+    if not isinstance(error, click.BadParameter):
+        return message
+    choices = _choices(error.param)
+    if choices:
+        message = f"{message.partition(' is not one of ')[0]} isn't one of {choices}"
+    name = _name(error)
     return f"{name}: {message}" if name else message
+
+
+def _choices(parameter: click.Parameter | None) -> str:
+    """`bash, zsh, fish`; empty if any value is possible."""
+    kind = parameter.type if parameter is not None else None
+    return ", ".join(map(str, kind.choices)) if isinstance(kind, click.Choice) else ""
 
 
 def _unknown_command(name: str, commands: list[str]) -> str:
