@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from kafkascope.client import share_consumer
@@ -162,9 +162,10 @@ class _Producer:
             self.producer_id = answer.value["producerId"]
         partition = self.produced // STEP % PARTITIONS
         records = [Record(index, _TIME, b"k", b"%d" % (self.produced + index)) for index in range(STEP)]
-        batch = new_batch(records)
-        own = replace(batch, producer_id=self.producer_id, producer_epoch=0, base_sequence=self.sequences[partition])
-        data = encode_records([own])
+        batch = new_batch(
+            records, producer_id=self.producer_id, producer_epoch=0, base_sequence=self.sequences[partition]
+        )
+        data = encode_records([batch])
         deadline = time.monotonic() + SECONDS
         while True:
             try:

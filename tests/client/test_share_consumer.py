@@ -14,6 +14,7 @@ from kafkascope.client.describe.share_group import describe_share_group
 from kafkascope.errors import AcknowledgeError, NotFoundError, ReachError, RefusedError, UsageError
 from lab.program import java
 from tests.client.consumer_stage import Stage, stage
+from tests.support.cli import is_one_line_error, process
 
 if TYPE_CHECKING:
     from lab.cluster import Cluster as Lab
@@ -86,10 +87,13 @@ def test_an_acknowledgement_after_the_lock_is_refused_and_raised(cluster: "Lab")
                 assert late[0].batch.lock_timeout == 3.0
                 async with share_consumer(cluster.bootstrap, group=group, topics=[topic], timeout=PATIENCE) as other:
                     assert await take_all(other, 3) == {0: 2, 1: 2, 2: 2}
+                    # As if the results of a commit came just before the pump's next turn.
+                    after, consumer._pump._after = consumer._pump._after, consumer._changed.set
                     late[0].accept()
                     with pytest.raises(AcknowledgeError, match=rf"{topic}-0 offset 0: accept didn't count") as raised:
                         await consumer.commit()
                     assert raised.value.code == INVALID_RECORD_STATE
+                    consumer._pump._after = after
                     held[-1].accept()  # type: ignore[attr-defined]
                     await other.commit()
 
@@ -295,6 +299,11 @@ def test_a_broker_that_is_killed_and_comes_back_loses_nothing_and_share_groups_c
         with pytest.raises(RefusedError, match=r"switched off in this cluster: .*--feature share\.version=1"):
             async with share_consumer(lab.bootstrap, group=group, topics=[topic], timeout=PATIENCE):
                 pass
+        flags = ("--share-group", group, "--accept", "--timeout", f"{PATIENCE:g}")
+        done = await asyncio.to_thread(process, "consume", lab.bootstrap, topic, *flags)
+        text = done.stderr.decode()
+        assert done.returncode == 1 and "UNSUPPORTED_VERSION (35)" in text and is_one_line_error(text)
+        assert "share groups are switched off in this cluster" in text and "--feature share.version=1" in text
 
     with Cluster() as lab:
         asyncio.run(run(lab))
