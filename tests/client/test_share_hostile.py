@@ -68,7 +68,7 @@ class Brokers:
             return {"apiKeys": ranges(BROKER)}
         if request.api == "FindCoordinator":
             return {"coordinators": [{"key": "g", **brokers[0]}]}
-        assert request.body is not None
+        assert request.body is not None and request.api is not None
         asked = dict(request.body.value)
         self.model.now = monotonic()
         if request.api == "Metadata":
