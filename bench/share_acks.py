@@ -10,7 +10,7 @@ from time import perf_counter
 from kafkascope.client import share_consumer
 
 SECONDS = 120.0
-ACCEPTS, RENEWALS = 1_000, 20_000
+ACCEPTS, RENEWALS = 200, 20_000
 MILLION = 1_000_000
 _LOOKS = 10
 Prepare = Callable[[int, int, int], tuple[str, str]]
@@ -20,13 +20,16 @@ Java = Callable[..., float]
 def ack_lines(bootstrap: str, prepare: Prepare, java: Java) -> Iterator[str]:
     """`prepare` makes a topic and a group; `java` runs a program beside this one and returns its rate."""
     yield f"{'a second':<38}{'kafkascope':>12}{'Java':>12}{'times Java':>12}"
-    cases = (("accept", "records accepted, each waited for", ACCEPTS), ("renew", "renewals, 500 at a time", RENEWALS))
+    cases = (
+        ("accept", "records accepted, each waited for", ACCEPTS),
+        ("renew", "renewals, by the batch", RENEWALS),
+    )
     for how, label, count in cases:
         best = {"ours": 0.0, "java": 0.0}
         for _ in range(3):
-            topic, group = prepare(100, ACCEPTS, 500)
+            topic, group = prepare(100, 1_000, 100)
             best["ours"] = max(best["ours"], asyncio.run(_rate(how, bootstrap, group, topic, count)))
-            topic, group = prepare(100, ACCEPTS, 500)
+            topic, group = prepare(100, 1_000, 100)
             best["java"] = max(best["java"], java("ShareAcks", how, bootstrap, group, topic, str(count)))
         yield f"{label:<38}{best['ours']:>12,.0f}{best['java']:>12,.0f}{times(best['ours'], best['java']):>12.2f}"
 
