@@ -31,34 +31,17 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Decoded": "codec.result",
-    "DecodedFrame": "codec.frame",
-    "DecodeError": "errors",
-    "EncodeError": "errors",
-    "Exchange": "capture.exchanges.exchange",
-    "InputError": "errors",
-    "KafkascopeError": "errors",
-    "KernelError": "errors",
-    "NotFoundError": "errors",
-    "Record": "codec.records.record_types",
-    "RecordBatch": "codec.records.record_types",
-    "ReachError": "errors",
-    "Records": "codec.records.record_types",
-    "RefusedError": "errors",
-    "Span": "codec.result",
-    "UnknownTag": "codec.result",
-    "UsageError": "errors",
-    "decode": "codec.message",
-    "decode_columns": "columnar.decode",
-    "decode_frame": "codec.frame",
-    "decode_records": "codec.records.record_data",
-    "encode": "codec.message",
-    "encode_frame": "codec.frame",
-    "encode_records": "codec.records.record_data",
-    "from_json": "codec.json_form",
-    "new_batch": "codec.records.record_types",
-    "read": "capture.reader",
-    "to_json": "codec.json_form",
+    "capture.exchanges.exchange": "Exchange",
+    "capture.reader": "read",
+    "codec.frame": "DecodedFrame decode_frame encode_frame",
+    "codec.json_form": "from_json to_json",
+    "codec.message": "decode encode",
+    "codec.records.record_data": "decode_records encode_records",
+    "codec.records.record_types": "Record RecordBatch Records new_batch",
+    "codec.result": "Decoded Span UnknownTag",
+    "columnar.decode": "decode_columns",
+    "errors": "DecodeError EncodeError InputError KafkascopeError KernelError NotFoundError ReachError RefusedError"
+    " UsageError",
 }
 
 __all__ = [
@@ -95,7 +78,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module 'kafkascope' has no attribute {name!r}")
-    return getattr(import_module(f"kafkascope.{home}"), name)
+    for home, names in _HOMES.items():
+        if name in names.split():
+            return getattr(import_module(f"{__name__}.{home}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -28,7 +28,7 @@ class UsageError(KafkascopeError):
 
 
 class NotFoundError(UsageError):
-    """no message is called ShareFetchRequst; did you mean ShareFetchRequest?"""
+    """unknown message ShareFetchRequst; did you mean ShareFetchRequest?"""
 
     exit_code = 1
 

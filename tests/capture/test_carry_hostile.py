@@ -99,7 +99,7 @@ def test_numbers_that_reach_a_table_are_those_of_a_run(place: tuple[Any, ...], v
     for step in place[:-1]:
         at = at[step]
     at[place[-1]] = value
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="can't be read"):
         Carried.from_json(json.dumps(values))
 
 

@@ -75,9 +75,9 @@ def test_a_request_is_read_from_a_file(cli: Cli, tmp_path: Path, coding: str) ->
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
-        (("DescribeQuorm",), 1, "no message or API is called DescribeQuorm; did you mean DescribeQuorum"),
-        (("",), 2, "which API?"),
-        ((":3",), 2, "which API?"),
+        (("DescribeQuorm",), 1, "unknown message or API DescribeQuorm; did you mean DescribeQuorum"),
+        (("",), 2, "the API is missing"),
+        ((":3",), 2, "the API is missing"),
         (("Metadata", "@"), 2, "@ needs the name of a file"),
         (("DescribeQuorumResponse",), 2, "DescribeQuorumResponse isn't a request"),
         (("DescribeQuorum:9",), 2, "DescribeQuorumRequest has no version 9; it has 0-2 (v0 in 2.7+; v1 in 3.3+;"),
@@ -86,7 +86,7 @@ def test_a_request_is_read_from_a_file(cli: Cli, tmp_path: Path, coding: str) ->
         (("DescribeQuorum", "{"), 3, "not valid JSON"),
         (("DeleteTopics", '{"topicNames": ["a"]}'), 2, "DeleteTopics would delete topics: a; add --write to send it"),
         (("DeleteTopics", '{"topics": [{"topicId": "orders"}]}'), 2, "would delete topics: orders; add --write"),
-        (("Metadata", '{"topics": [{"name": "a"}], "allowAutoTopicCreation": true}'), 2, "would create topics"),
+        (("Metadata", '{"topics": [{"name": "a"}], "allowAutoTopicCreation": true}'), 2, "would create missing topics"),
         (("Metadata", "--to", "leader:orders"), 2, "a partition is TOPIC-NUMBER; write leader:orders-0"),
     ],
 )
@@ -189,7 +189,7 @@ def test_a_version_that_the_broker_lacks_names_what_it_has_and_who_has_it(cluste
 def test_an_api_that_the_broker_lacks_names_who_has_it(cluster: Cluster, cli: Cli) -> None:
     gone = cli("call", cluster.bootstrap, "LeaderAndIsr", "--write")
     assert (gone.code, is_one_line_error(gone.err)) == (1, True)
-    assert "does not serve LeaderAndIsr; Kafka 0.9-3.9 has it" in gone.err
+    assert "doesn't serve LeaderAndIsr; Kafka 0.9-3.9 has it" in gone.err
     of_controllers = cli("call", cluster.bootstrap, "AllocateProducerIds", "--write")
     assert "give one and --bootstrap-controller" in of_controllers.err
     of_brokers = cli("call", cluster.nodes[1].place.address(CONTROLLER[0]), "ListGroups", "--bootstrap-controller")

@@ -338,7 +338,7 @@ def test_a_frozen_follower_is_not_healthy_until_it_is_back(quorum_cluster: "Lab"
         until("a quorum that is not", lambda: code() == 1, WAIT_SECONDS)
         answer = cli("check", "quorum", address, "--timeout", "30")
         assert answer.code == 1
-        assert answer.out.startswith(f"not healthy: quorum: Voter node {frozen} didn't fetch for up to")
+        assert answer.out.startswith(f"not healthy: quorum: Voter node `{frozen}` didn't fetch for up to")
         assert cli("check", "quorum", address, "--fail-on", "critical", "--timeout", "30").code == 0
         limited = cli("check", "quorum", address, "--max-lag", "0", "--fail-on", "critical", "--timeout", "30")
         assert limited.code == 1

@@ -103,7 +103,7 @@ def test_ctrl_c_leaves_the_group(cluster: "Lab", tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("flags", "says"),
     [
-        ((), "say what becomes of the records"),
+        ((), "choose what happens to the records"),
         (("--accept", "--for", "0s"), "--for: 0 s would stop at once"),
         (("--ask",), "--ask needs a terminal"),
         (("--accept", "--max", "0"), "--max"),

@@ -105,7 +105,7 @@ def test_what_is_tls_or_http_is_named_where_it_does_not_read(name: str | None) -
 def test_a_name_that_is_no_message_is_wrong_use(cli: Cli) -> None:
     result = cli("decode", "--as", "nope:1", "00")
     assert (result.code, result.out) == (2, "")
-    assert "no message or API is called nope" in result.err
+    assert "unknown message or API nope" in result.err
 
 
 def test_an_inexact_response_with_its_header_keeps_its_header(cli: Cli, answer: bytes) -> None:

@@ -107,7 +107,7 @@ def served() -> None:
 
 
 SHOWN: dict[str, tuple[Callable[[], None], str]] = {
-    "quorum": (quorum, "Voter node 1 didn't fetch"),
+    "quorum": (quorum, "Voter node `1` didn't fetch"),
     "share-group": (share, "Stalled: orders-0"),
     "streams-group": (streams, "has yet to release active 0_1"),
     "group": (classic, "lag 5 in all"),
@@ -155,7 +155,7 @@ def test_gaps_of_one_reason_stand_together(window: Callable[[int], None], capsys
     window(140)
     show_gaps(LACKS)
     assert " ".join(capsys.readouterr().out.split()).removeprefix("Not shown ") == (
-        "lag, more lag: ListOffsets answered TOPIC_AUTHORIZATION_FAILED; it needs the ACL Describe on Topic orders"
+        "lag, more lag: ListOffsets returned TOPIC_AUTHORIZATION_FAILED; it needs the ACL Describe on Topic orders"
     )
 
 
@@ -279,13 +279,13 @@ def test_json_has_lists_and_objects_alone() -> None:
     ("arguments", "message"),
     [
         (["quorum", "--watch", "h:1"], "put HOST before it"),
-        (["quorum", "h:1", "--watch", "0"], "not between"),
-        (["quorum", "h:1", "--watch", "nan"], "not between"),
+        (["quorum", "h:1", "--watch", "0"], "isn't between"),
+        (["quorum", "h:1", "--watch", "nan"], "isn't between"),
         (["share-group", "h:1", "--sample", "soon"], "--sample: 'soon'"),
-        (["topic", "h:1"], "Missing argument"),
+        (["topic", "h:1"], "TOPIC is missing"),
         (["configs", "h:1", "broker:one"], "isn't a node id"),
-        (["apis", "h:1", "--client", "java 9.9"], "not in the catalog"),
-        (["quorums", "h:1"], "No such command"),
+        (["apis", "h:1", "--client", "java 9.9"], "isn't in the catalog"),
+        (["quorums", "h:1"], "unknown command quorums; did you mean quorum?"),
     ],
 )
 def test_wrong_use_is_one_line(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -60,7 +60,7 @@ def test_no_java_is_no_error_until_spark_is_asked_for(
     monkeypatch.setenv("PATH", str(tmp_path))
     answer = cli("doctor")
     assert answer.code == 0
-    assert "none was found; install Java 17 or newer" in " ".join(answer.out.split())
+    assert "found none; install Java 17 or newer" in " ".join(answer.out.split())
     answer = cli("doctor", "--spark")
     assert (answer.code, answer.err) == (1, "")
     assert answer.out.rstrip().endswith("Spark doesn't start: see above.")
@@ -91,7 +91,7 @@ def test_kernels_that_cannot_be_kept_are_told(cli: Cli, tmp_path: Path, monkeypa
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "file" / "folder"))
     row = checks(cli)["kernels"]
     assert not row["ok"] and str(row["found"]).endswith("cannot be written to")
-    assert str(row["fix"]).startswith("set NUMBA_CACHE_DIR to a folder")
+    assert str(row["fix"]).startswith("set NUMBA_CACHE_DIR to a writable folder")
     (tmp_path / "open").mkdir()
     (tmp_path / "open").chmod(0o777)
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "open"))

@@ -61,7 +61,7 @@ def test_marts_follow_the_tables_and_the_thresholds(cli: Cli, spark: "SparkSessi
         (["none"], 1, "there is no lake here"),
         (["."], 3, "isn't a kafkascope lake"),
         (["lake", "--threshold", "client_throttled.ms=-1"], 2, "it must be 0 or more"),
-        ([], 2, "Missing argument 'LAKE'"),
+        ([], 2, "LAKE is missing"),
     ],
 )
 def test_wrong_use_and_bad_input_are_one_line_before_spark_starts(

@@ -128,13 +128,13 @@ def test_a_terminal_obeys_no_name(cli: Cli, tmp_path: Path) -> None:
         (["newer"], 3, "a lake of format 99"),
         (["new"], 3, "no marts yet; run kafkascope marts"),
         (["gopher://x"], 2, "can't be opened"),
-        (["lake", "--group", "nobody"], 2, "is called nobody; it has processors"),
+        (["lake", "--group", "nobody"], 2, "group nobody; it has processors"),
         (["lake", "--between", "soon", "-"], 2, "'soon' isn't a time"),
         (["lake", "--between", "2026-11-15", "2026-11-14"], 2, "isn't after the start"),
         (["lake", "--between", "2026-11-15"], 2, "requires 2 arguments"),
         (["lake", "--html", "-", "--json"], 2, "both write to -"),
         (["lake", "--html", "new"], 3, "is a directory"),
-        (["lake", "--pdf", "x"], 2, "No such option"),
+        (["lake", "--pdf", "x"], 2, "unknown option --pdf"),
     ],
 )
 def test_wrong_use_and_bad_input_are_one_line(

@@ -152,7 +152,7 @@ def test_a_release_shows_its_own_layout(cli: Cli) -> None:
 def test_a_near_miss_is_suggested(cli: Cli) -> None:
     answer = cli("show", "ShareFetchRequst")
     assert (answer.code, answer.out) == (1, "")
-    assert "no message or API is called ShareFetchRequst; did you mean ShareFetchRequest" in answer.err
+    assert "unknown message or API ShareFetchRequst; did you mean ShareFetchRequest" in answer.err
 
 
 def test_a_page_as_json(cli: Cli) -> None:

@@ -79,7 +79,7 @@ def test_what_makes_no_call_is_wrong_use(arguments: Any, more: Any, message: str
 
 def test_an_empty_name_is_told() -> None:
     async def use(cluster: Cluster, _: Stage) -> None:
-        with pytest.raises(NotFoundError, match=r"no API is called by an empty name$"):
+        with pytest.raises(NotFoundError, match=r"unknown API \(an empty name\)$"):
             await cluster.call("")
 
     play(nothing_special, use, nodes=1)

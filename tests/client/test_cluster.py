@@ -168,7 +168,7 @@ def test_an_older_broker_is_spoken_to_in_its_versions(cluster_39: "Lab") -> None
         answer = await client.call("OffsetFetch", {"groups": [{"groupId": new_name("group"), "topics": None}]})
         assert (answer.api_version, answer.value["groups"][0]["errorCode"]) == (9, 0)
         assert await client.topic_name(await client.topic_id(topic)) == topic
-        with pytest.raises(NotFoundError, match=r"ShareGroupDescribe \(77\): .* does not serve it"):
+        with pytest.raises(NotFoundError, match=r"ShareGroupDescribe \(77\): .* doesn't serve it"):
             await client.call("ShareGroupDescribe", {"groupIds": []})
 
     with_cluster(cluster_39.bootstrap, use)
@@ -252,7 +252,7 @@ def test_a_long_poll_beyond_its_deadline_says_what_it_waited_for(cluster: "Lab")
                  "topics": [{"topicId": await client.topic_id(topic), "partitions": [row]}]}  # fmt: skip
         # A new partition has no leader for a moment.
         await client.call("Fetch", request | {"maxWaitMs": 0})
-        with pytest.raises(ReachError, match=rf"Fetch v18 at {cluster.bootstrap}: no answer within 0\.3 s"):
+        with pytest.raises(ReachError, match=rf"Fetch v18 at {cluster.bootstrap}: no response within 0\.3 s"):
             await client.call("Fetch", request, timeout=0.3)
 
     with_cluster(cluster.bootstrap, use)
@@ -268,7 +268,7 @@ def test_what_is_not_there_is_told_at_once(cluster: "Lab") -> None:
             await client.topic_name(uuid.uuid4())
         with pytest.raises(UsageError, match=r"Produce v2: .* serves 3-13; give one of 3-13"):
             await client.call("Produce", {}, version=2, to=Node(1))
-        with pytest.raises(NotFoundError, match=r"Vote \(52\): .* does not serve it"):
+        with pytest.raises(NotFoundError, match=r"Vote \(52\): .* doesn't serve it"):
             await client.call("Vote")
 
     with_cluster(cluster.bootstrap, use)

@@ -12,8 +12,13 @@ from lab.settings import PLAIN, SASL, TLS
 
 LOGIN = ["--sasl-mechanism", "SCRAM-SHA-256", "--username", "alice", "--password-file", "{wrong}"]
 CASES = {
-    "wrong password": (SASL, LOGIN, 4, "login as alice by SCRAM-SHA-256 failed"),
-    "Kerberos": (SASL, ["--sasl-mechanism", "GSSAPI"], 4, "kafkascope has no GSSAPI (Kerberos); the broker offers"),
+    "wrong password": (SASL, LOGIN, 4, "login as alice with SCRAM-SHA-256 failed"),
+    "Kerberos": (
+        SASL,
+        ["--sasl-mechanism", "GSSAPI"],
+        4,
+        "kafkascope doesn't have GSSAPI (Kerberos); the broker offers",
+    ),
     "expired": (EXPIRED, ["--ca", "{ca}"], 4, "expired on"),
     "other host": (OTHER_HOST, ["--ca", "{ca}"], 4, "it is for broker.example.org"),
     "unknown authority": (TLS, ["--tls"], 4, "--ca FILE"),

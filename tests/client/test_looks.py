@@ -102,7 +102,7 @@ def test_a_check_of_groups_is_not_healthy_where_brokers_are_left_out() -> None:
     handler = answering(rows=MAX_BROKERS + 5)
     report = result_of(handler, lambda cluster: check_cluster(cluster, (GROUP,), (), CheckLimits()))
     assert not report.healthy
-    assert "groups of 5 brokers: of more than 2,048 brokers are asked" in summary_line(report.results, "groups")
+    assert "groups of 5 brokers: only the first 2,048 brokers are asked" in summary_line(report.results, "groups")
 
 
 def test_all_calls_of_a_look_together_have_the_time_of_one() -> None:
@@ -120,7 +120,7 @@ def test_all_calls_of_a_look_together_have_the_time_of_one() -> None:
         return messages
 
     first, *others = result_of(handler, ask, 0.3)
-    assert "no answer within 0.3 s" in first
+    assert "no response within 0.3 s" in first
     assert all("no time was left" in other for other in others)
 
 

@@ -114,5 +114,5 @@ def test_a_target_is_read_as_it_is_written(text: str, target: Target) -> None:
              "coordinator:transaction:", "controller:1", "everyone"]
 )  # fmt: skip
 def test_what_is_no_target_says_what_is(text: str) -> None:
-    with pytest.raises(UsageError, match="say "):
+    with pytest.raises(UsageError, match="write "):
         parse_target(text)

@@ -61,7 +61,7 @@ def test_a_server_that_asks_for_a_weak_proof_gets_none() -> None:
 def test_a_secret_that_comes_back_is_not_shown() -> None:
     answer = {"errorCode": 58, "errorMessage": f"wrong: {PLANTED}"}
     message = refusal(Sasl("PLAIN", "alice", Secret(PLANTED)), [answer])
-    assert message.endswith("login as alice by PLAIN failed: wrong: ***")
+    assert message.endswith("login as alice with PLAIN failed: wrong: ***")
 
 
 def test_a_token_of_a_file_that_comes_back_is_not_shown(tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_what_a_server_says_moves_no_cursor() -> None:
 
 def test_mechanisms_that_move_the_cursor_do_not() -> None:
     message = refusal(Sasl("PLAIN", "alice", Secret("x")), [], ["\x1b[2J", "OTHER"])
-    assert message.endswith("the broker has no PLAIN here; the broker offers [2J, OTHER")
+    assert message.endswith("the broker doesn't offer PLAIN here; the broker offers [2J, OTHER")
 
 
 def test_a_server_without_mechanisms() -> None:
@@ -92,7 +92,7 @@ def test_a_refused_token_in_any_form_is_one_line(answer: str) -> None:
         {"errorCode": 58, "errorMessage": "no"},
     ]
     message = refusal(Sasl("OAUTHBEARER", token=Secret(PLANTED)), replies)
-    assert "by OAUTHBEARER failed" in message and message.isprintable() and PLANTED not in message
+    assert "with OAUTHBEARER failed" in message and message.isprintable() and PLANTED not in message
 
 
 def test_another_error_is_named() -> None:

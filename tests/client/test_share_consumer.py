@@ -319,7 +319,7 @@ def test_a_broker_that_is_killed_and_comes_back_loses_nothing_and_share_groups_c
         ({"acknowledgement_mode": "maybe"}, "there are explicit and implicit"),
         ({"max_wait": -1.0}, "max_wait is -1.0"),
         ({"group": ""}, "a group is a name"),
-        ({"topics": []}, "no topic is named"),
+        ({"topics": []}, "no topic given"),
         ({"topics": [7]}, "a topic is a name, not 7"),
     ],
 )

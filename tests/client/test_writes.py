@@ -62,7 +62,7 @@ def _has(api: str, version: int, place: str) -> bool:
         ("JoinGroup", 9, {"groupId": "g"}, "join group, which rebalances: g"),
         ("InitProducerId", 5, {"transactionalId": None}, "allocate a producer id, or fence the producers of"),
         ("Metadata", 3, {"topics": [{"name": "orders"}]}, "create missing topics"),
-        ("Metadata", 12, {"topics": [{"name": "orders"}], "allowAutoTopicCreation": True}, "create topics"),
+        ("Metadata", 12, {"topics": [{"name": "orders"}], "allowAutoTopicCreation": True}, "create missing topics"),
         ("Fetch", 17, {"replicaState": {"replicaId": 2}}, "fetch as replica 2"),
         ("ShareFetch", 1, {"groupId": "g"}, "acquire records for share group"),
         ("ReadShareGroupState", 0, {"groupId": "g"}, "read the share state of group"),

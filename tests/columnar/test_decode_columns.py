@@ -115,7 +115,7 @@ def test_unknown_tags_keep_path_number_and_size_but_not_their_bytes() -> None:
 def test_nulls_other_types_and_impossible_offsets_are_refused() -> None:
     with pytest.raises(UsageError, match="2 nulls"):
         columns(pa.array([b"", None, None], type=pa.binary()))
-    with pytest.raises(UsageError, match="frames are string; an array of binary"):
+    with pytest.raises(UsageError, match="frames are string; expected an array of binary"):
         columns(pa.array(["text"]))
     for ends in ([0, 9, 3], [0, 99, 5], [0, -3, 5]):
         offsets = pa.py_buffer(np.array(ends, dtype=np.int32))
@@ -127,13 +127,13 @@ def test_nulls_other_types_and_impossible_offsets_are_refused() -> None:
     ("frames", "reason"),
     [
         (frames_of(2), r"frames are list; expected an array of binary or large_binary: pa.array\(…, pa.binary\(\)\)"),
-        (b"frame", "frames are bytes; an array"),
-        (np.array(frames_of(2), dtype=object), "frames are ndarray; an array"),
-        (None, "frames are NoneType; an array"),
-        (pa.scalar(b"x"), "frames are BinaryScalar; an array"),
-        (pa.nulls(3), "frames are null; an array"),
-        (pa.chunked_array([], pa.string()), "frames are string; an array"),
-        (pa.array([b"abcd"], pa.binary(4)), r"frames are fixed_size_binary\[4\]; an array"),
+        (b"frame", "frames are bytes; expected an array"),
+        (np.array(frames_of(2), dtype=object), "frames are ndarray; expected an array"),
+        (None, "frames are NoneType; expected an array"),
+        (pa.scalar(b"x"), "frames are BinaryScalar; expected an array"),
+        (pa.nulls(3), "frames are null; expected an array"),
+        (pa.chunked_array([], pa.string()), "frames are string; expected an array"),
+        (pa.array([b"abcd"], pa.binary(4)), r"frames are fixed_size_binary\[4\]; expected an array"),
     ],
     ids=["list", "bytes", "numpy", "None", "scalar", "null", "chunked", "fixed size"],
 )

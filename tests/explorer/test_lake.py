@@ -186,8 +186,8 @@ def test_a_group_is_of_the_requests_that_name_it(app: Starlette, recorded: list[
         ("slow=1e400", "isn't a number of milliseconds"),
         ("after=x", "isn't a place in a list"),
         ("after=99999999999999999999999-a", "isn't a place in a list"),
-        ("api=ShareFetc", "no API is called ShareFetc; did you mean ShareFetch"),
-        ("error=MEMBER_ID_REQURED", "no error is called MEMBER_ID_REQURED; did you mean MEMBER_ID_REQUIRED"),
+        ("api=ShareFetc", "unknown API ShareFetc; did you mean ShareFetch"),
+        ("error=MEMBER_ID_REQURED", "unknown error MEMBER_ID_REQURED; did you mean MEMBER_ID_REQUIRED"),
         ("error=NONE", "error: NONE means success"),
         ("status=lost", "status: 'lost' isn't one of answered, unanswered,"),
     ],
@@ -223,8 +223,8 @@ def test_one_exchange_shows_all_that_the_lake_knows_of_it(app: Starlette, record
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("exchange/nobody", "no exchange of this lake is called nobody"),
-        ("bytes/nobody", "no exchange of this lake is called nobody"),
+        ("exchange/nobody", "this lake has no exchange nobody"),
+        ("bytes/nobody", "this lake has no exchange nobody"),
         ("exchange/..%2f..%2fetc", ""),
         ("exchange/a?at=x", "isn't a time in microseconds"),
         (f"exchange/a?at={'9' * 5000}", "isn't a time in microseconds"),
@@ -312,7 +312,7 @@ def test_a_request_log_has_no_bytes_and_says_so(app: Starlette, lake: Lake) -> N
     known = next(row for row in rows if row["capture_uri"].endswith(LOG))
     facts = ask(app, f"/lake/bytes/{known['exchange_id']}.json").json
     assert "its recording is of the kind request_log, which has no packets" in facts["why"]
-    assert "Its bytes are not at hand" in ask(app, f"/lake/bytes/{known['exchange_id']}.html").text
+    assert "The bytes aren't available" in ask(app, f"/lake/bytes/{known['exchange_id']}.html").text
 
 
 @pytest.fixture

@@ -330,7 +330,7 @@ def test_every_field_has_a_page_with_every_place_that_has_it() -> None:
 )
 def test_the_docs_name_every_key_of_the_facts(title: str, made: Page) -> None:
     text = (Path(__file__).parents[2] / "docs" / "explorer.md").read_text(encoding="utf-8")
-    table = text.partition(f"What `{title}.json` holds")[2].partition("|\n\n")[0]
+    table = text.partition(f"What `{title}.json` contains")[2].partition("|\n\n")[0]
     keys = [key for row in re.findall(r"^\| (`.*?) \|", table, re.MULTILINE) for key in re.findall(r"`(\w+)`", row)]
     assert sorted(keys) == sorted(made.facts)
 

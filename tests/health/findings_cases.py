@@ -156,7 +156,7 @@ CASES: dict[str, tuple[Marts, str, str, Marts]] = {
     "share_lock_expired": (
         {"share_deliveries": [held("lock_expired", last_offset=3)]},
         "warning",
-        "Member `c1` of share group `g` held 4 records past their 30 s lock; not seen redelivered.",
+        "Member `c1` of share group `g` held 4 records past their 30 s lock; no redelivery was recorded.",
         {"share_deliveries": [held("session_closed", last_offset=3)]},
     ),
     "share_redelivery_storm": (
@@ -180,7 +180,7 @@ CASES: dict[str, tuple[Marts, str, str, Marts]] = {
     "share_near_limit": (
         group(near_limit=2),
         "warning",
-        "Share group `g` had 2 deliveries close to the delivery limit.",
+        "Share group `g` had 2 deliveries with at most one more left before the limit.",
         group(redelivered=2),
     ),
     "share_member_disconnected": (
@@ -210,7 +210,7 @@ CASES: dict[str, tuple[Marts, str, str, Marts]] = {
     "share_lag_growing": (
         lags(0, 300, 200, 800, 1200, 1500),
         "warning",
-        "The lag of share group `g` grew by 1,500 to 1,500 records in 5 min.",
+        "The lag of share group `g` grew by 1,500 records in 5 min, to 1,500.",
         lags(1000, 2500, 900, 2400, 800, 1900),
     ),
     "share_no_members": (
@@ -222,7 +222,7 @@ CASES: dict[str, tuple[Marts, str, str, Marts]] = {
     "share_session_reset": (
         refused("ShareFetch", "SHARE_SESSION_NOT_FOUND", 2),
         "info",
-        "Client `c1` lost its share session ×2: `SHARE_SESSION_NOT_FOUND`.",
+        "Client `c1` lost its share session 2 times: `SHARE_SESSION_NOT_FOUND`.",
         refused("Fetch", "FETCH_SESSION_ID_NOT_FOUND"),
     ),
     "share_moved": (
@@ -234,13 +234,13 @@ CASES: dict[str, tuple[Marts, str, str, Marts]] = {
     "streams_task_unheld": (
         unheld(20),
         "warning",
-        "Task `0_0` of streams group `s` had no owner for 20 s; cause: new.",
+        "Task `0_0` of streams group `s` had no owner for 20 s; cause: new task.",
         unheld(20, cause="lost"),
     ),
     "streams_long_pause": (
         moved(61),
         "critical",
-        "Task `0_0` of streams group `s` stalled for up to 1 min 1 s in 1 move; cause: revoked.",
+        "Task `0_0` of streams group `s` stalled for up to 1 min 1 s in 1 move; cause: revoked from its member.",
         moved(10),
     ),
     "streams_member_lost": (
@@ -253,7 +253,7 @@ CASES: dict[str, tuple[Marts, str, str, Marts]] = {
     "streams_many_moves": (
         minutes(4, moves=5),
         "warning",
-        "Streams group `s` with 6 tasks had 20 moves in 4 min: ",
+        "Streams group `s` with 6 tasks had 20 moves in 4 min.",
         minutes(3, moves=4),
     ),
     "streams_standbys_missing": (
@@ -265,7 +265,7 @@ CASES: dict[str, tuple[Marts, str, str, Marts]] = {
     "streams_warmup_stuck": (
         warmup(900, "revoked"),
         "warning",
-        "Task `0_0` of streams group `s` was warmed up for up to 15 min, dropped ×1, and didn't become active.",
+        "Task `0_0` of streams group `s` was warmed up for up to 15 min, was dropped once and didn't become active.",
         warmup(900, "promoted"),
     ),
     "streams_fenced_members": (
@@ -277,7 +277,7 @@ CASES: dict[str, tuple[Marts, str, str, Marts]] = {
     "streams_missing_source_topics": (
         status("MISSING_SOURCE_TOPICS", 1),
         "critical",
-        "Streams group `s` lacked source topics for 1 s: Source topics words are missing.",
+        "Streams group `s` lacked source topics for 1 s: `Source topics words are missing`.",
         status("ASSIGNMENT_DELAYED", 1),
     ),
     "streams_incorrectly_partitioned_topics": (
@@ -325,7 +325,7 @@ CASES: dict[str, tuple[Marts, str, str, Marts]] = {
     "quorum_leader_lost": (
         elected("lost"),
         "warning",
-        "lost its leader, node 1, and had no leader for 2.1 s; new leader: node 2.",
+        "lost its leader, node `1`, and had no leader for 2.1 s; new leader: node `2`.",
         elected("resigned"),
     ),
     "quorum_leaderless": (
@@ -337,25 +337,25 @@ CASES: dict[str, tuple[Marts, str, str, Marts]] = {
     "quorum_frequent_elections": (
         elections(4, 600),
         "warning",
-        "held 4 elections in 30 min; cause: resigned.",
+        "held 4 elections in 30 min; cause: leader resigned.",
         elections(4, 1300),
     ),
     "quorum_follower_behind": (
         replica(fetch_age_ms=4600, lag_ms=4800, lag=12),
         "warning",
-        "Voter node 2 didn't fetch for up to 4.6 s and was 12 records behind.",
+        "Voter node `2` didn't fetch for up to 4.6 s and was 12 records behind.",
         replica(fetch_age_ms=500, lag_ms=500, lag=3),
     ),
     "quorum_observer_behind": (
         replica(role="observer", fetch_age_ms=100, lag_ms=10_000, lag=500),
         "warning",
-        "Observer node 2 lagged by up to 10 s and was 500 records behind.",
+        "Observer node `2` lagged by up to 10 s and was 500 records behind.",
         replica(role="observer", fetch_age_ms=2300, lag_ms=2300, lag=8),
     ),
     "quorum_replica_never_fetched": (
         unknown(0, 5, 11),
         "warning",
-        "Node 2 didn't fetch from its leader (of epoch 7) for 11 s.",
+        "Node `2` didn't fetch from the leader of epoch 7 for 11 s.",
         unknown(0, 1, 2),
     ),
     "quorum_majority_at_risk": (
@@ -364,11 +364,11 @@ CASES: dict[str, tuple[Marts, str, str, Marts]] = {
         "2 of 3 voters were lagging at the same time: the quorum is about to lose its majority.",
         voters(3000, 400),
     ),
-    "quorum_leader_resigned": (event("resigned"), "info", "resigned: node 2.", event("late_resignation")),
+    "quorum_leader_resigned": (event("resigned"), "info", "resigned: node `2`.", event("late_resignation")),
     "quorum_voters_changed": (
         event("voters_changed", detail="1,2,3 to 1,2,3,4"),
         "info",
-        "changed: `1,2,3 to 1,2,3,4`.",
+        "changed from `1,2,3` to `1,2,3,4`.",
         event("announced"),
     ),
     "api_error_rate": (

@@ -44,7 +44,8 @@ def _rule(rule: Rule) -> Iterator[str]:
         yield f"| `{threshold.name}` | {threshold.default:,g} | {threshold.unit} | {threshold.reason} |"
     (example,) = [finding for finding in findings_of(CASES[rule.name][0], {}) if finding.rule == rule.name]
     yield f"\n*Example:* {example.summary}"
-    yield f"\n*Do:* {rule.advice.replace('{group}', 'GROUP')}\n"
+    advice = re.sub(r"{(\w+)}", lambda placeholder: placeholder[1].upper(), rule.advice)
+    yield f"\n*Do:* {advice}\n"
 
 
 def test_page_says_what_the_table_of_rules_says() -> None:

@@ -131,7 +131,7 @@ def test_raw_bytes_beyond_one_frame_are_refused(tmp_path: Path) -> None:
         (b"00" * 50_000 + b"0g", "'g' isn't a hex digit (digit 100002)"),
         (b"00" * 50_000 + b"0", "hex has an odd number of digits (100001); a byte is two"),
         (b"0011 \xff" * 20_000, "contains other bytes"),
-        (dump_of(RAW[:64]) * 2, "line 5 of the dump is at 0x0, 0x40 expected"),
+        (dump_of(RAW[:64]) * 2, "line 5 of the dump is at 0x0, expected 0x40"),
         (base64.b64encode(RAW[:100]) + b"==" + b"abcd", "isn't hex, a hex dump or base64"),
     ],
 )

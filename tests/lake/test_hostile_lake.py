@@ -234,5 +234,5 @@ def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(lake: Lake) -> None:
     for path in (data, log, folder / "_kafkascope.json"):
         path.unlink()
         os.mkfifo(path)
-        with deadline(), pytest.raises(InputError, match="not a file"):
+        with deadline(), pytest.raises(InputError, match="this isn't a file"):
             info(open_lake(lake.uri))

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from kafkascope.codec.records.record_data import Record, encode_records, new_batch
-from kafkascope.logs.batch_columns import LOG_BATCHES, read_batch_columns
+from kafkascope.logs.batch_columns import BATCH_COLUMNS, read_batch_columns
 from kafkascope.logs.batches import Batch, Damage, read_batches
 from kafkascope.logs.directories import LogFile, list_files
 from kafkascope.logs.files import OF_BATCHES
@@ -24,7 +24,7 @@ def _careful(path: Path, start: int = 0, end: int | None = None) -> Rows:
     with Window(str(path)) as window:
         items = list(read_batches(window, start, end))
     rows = [batch_row(file, item) if isinstance(item, Batch) else item for item in items]
-    return [{name: row[name] for name in LOG_BATCHES.names} if isinstance(row, dict) else row for row in rows]
+    return [{name: row[name] for name in BATCH_COLUMNS.names} if isinstance(row, dict) else row for row in rows]
 
 
 def _columns(path: Path, start: int = 0, end: int | None = None) -> Rows:

@@ -41,6 +41,7 @@ def here(monkeypatch: pytest.MonkeyPatch) -> None:
         assert not shuffle
         return [run(task) for task in tasks]
 
+    monkeypatch.setattr(module, "check_version", lambda _: None)
     monkeypatch.setattr(module, "on_workers", on_workers)
     monkeypatch.setattr(module, "run_on_spark", run_here)
 

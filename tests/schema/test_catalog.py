@@ -209,7 +209,7 @@ def test_names_are_found_in_any_spelling() -> None:
         assert find(text) == "ShareFetchRequest"
     assert find_api("78") == find_api("share_fetch") == "ShareFetch"
     assert find_api("999") is None
-    with pytest.raises(UsageError, match="say ShareFetchRequest or ShareFetchResponse"):
+    with pytest.raises(UsageError, match="use ShareFetchRequest or ShareFetchResponse"):
         find("ShareFetch")
     with pytest.raises(NotFoundError, match="did you mean ShareFetchRequest"):
         find("ShareFetchRequst")

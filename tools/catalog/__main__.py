@@ -33,7 +33,7 @@ def main() -> None:
     source.add_argument("release", help="the name it gets, for example 4.5")
     commands.add_parser("handlers", help="which errors the broker's compiled code names for each API")
     commands.add_parser("exceptions", help="the superclasses of the exceptions that error codes stand for")
-    facts = commands.add_parser("facts", help="add the errors that live brokers answered with to the catalog")
+    facts = commands.add_parser("facts", help="add the errors that live brokers returned to the catalog")
     facts.add_argument("probe", nargs="+", type=Path, help="what `kafkascope probe HOST --json` printed")
     facts.add_argument("--release", help="of all brokers probed; needed where their versions fit several releases")
     arguments = parser.parse_args()

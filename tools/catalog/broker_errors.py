@@ -12,7 +12,7 @@ from kafkascope.schema.errors.message_errors import error_fields
 from kafkascope.schema.releases import check_release, release_order
 from tools.catalog.versions import format_set, parse_range
 
-HEAD = "# API, error, field, versions and releases: what live brokers answered (`python -m tools.catalog facts`)"
+HEAD = "# API, error, field, versions and releases: what live brokers returned (`python -m tools.catalog facts`)"
 
 # (API, error, place) to versions and releases
 Facts = dict[tuple[str, str, str], tuple[set[int], set[str]]]

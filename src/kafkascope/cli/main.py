@@ -9,6 +9,7 @@ from importlib import import_module
 import click
 
 from kafkascope import __version__
+from kafkascope.cli.usage import usage_line
 from kafkascope.errors import KafkascopeError
 
 # Each is a module of `cli/commands` or `cli/commands/reference`. Only the one that runs is loaded.
@@ -58,17 +59,6 @@ class Commands(click.Group):
         with formatter.section("Examples"):
             formatter.write_dl(list(FIRST_COMMANDS.items()), col_max=40)
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            from difflib import get_close_matches
-
-            near = get_close_matches(args[0], COMMANDS, n=1)
-            hint = f"; did you mean {near[0]}?" if near else f"; the commands are {', '.join(COMMANDS)}"
-            raise click.UsageError(f"no command is called {args[0]}{hint}", ctx)
-        return super().resolve_command(ctx, args)
-
 
 @click.group(cls=Commands, context_settings=SETTINGS)
 @click.version_option(__version__, "--version", message="kafkascope %(version)s")
@@ -116,7 +106,7 @@ def main(arguments: list[str]) -> int:
         return code
     except click.UsageError as error:
         where = error.ctx.command_path if error.ctx else _command_path(arguments)
-        return _fail(f"{where}: {error.format_message()} (see {where} --help)", 2)
+        return _fail(f"{where}: {usage_line(error)} (see {where} --help)", 2)
     except KafkascopeError as error:
         return _fail(f"kafkascope: {error}", error.exit_code)
     except BrokenPipeError:

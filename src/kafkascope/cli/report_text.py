@@ -136,7 +136,7 @@ def _streams(group: StreamsGroupSummary) -> str:
     totals = group.totals
     words = [count(totals.tasks, "task"), count(totals.moves, "move")]
     words += [f"longest pause {lasting(1000 * totals.pause_max_ms)}"] if totals.pause_max_ms else []
-    words += [f"{lasting(1000 * totals.unheld_ms)} without owner, summed over tasks"] if totals.unheld_ms else []
+    words += [f"{lasting(1000 * totals.unheld_ms)} without owner (all tasks together)"] if totals.unheld_ms else []
     words += [f"{count(totals.lost, 'member')} lost"] if totals.lost else []
     return ", ".join(words)
 

@@ -13,28 +13,13 @@ if TYPE_CHECKING:
     from kafkascope.client.targets import AnyBroker, Controller, Coordinator, Leader, Node, parse_target
 
 _HOMES = {
-    "Address": "settings",
-    "Answer": "answer",
-    "AnyBroker": "targets",
-    "Broker": "answer",
-    "Cluster": "cluster",
-    "Controller": "targets",
-    "Coordinator": "targets",
-    "Leader": "targets",
-    "PlainShareConsumer": "consumer.plain",
-    "plain_share_consumer": "consumer.plain",
-    "ShareBatch": "consumer.batch",
-    "ShareConsumer": "consumer.share_consumer",
-    "ShareMetrics": "consumer.share_consumer",
-    "ShareRecord": "consumer.batch",
-    "share_consumer": "consumer.share_consumer",
-    "Node": "targets",
-    "Sasl": "settings",
-    "Secret": "settings",
-    "Settings": "settings",
-    "Tls": "settings",
-    "connect": "cluster",
-    "parse_target": "targets",
+    "answer": "Answer Broker",
+    "cluster": "Cluster connect",
+    "consumer.batch": "ShareBatch ShareRecord",
+    "consumer.plain": "PlainShareConsumer plain_share_consumer",
+    "consumer.share_consumer": "ShareConsumer ShareMetrics share_consumer",
+    "settings": "Address Sasl Secret Settings Tls",
+    "targets": "AnyBroker Controller Coordinator Leader Node parse_target",
 }
 
 __all__ = [
@@ -64,7 +49,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module 'kafkascope.client' has no attribute {name!r}")
-    return getattr(import_module(f"kafkascope.client.{home}"), name)
+    for home, names in _HOMES.items():
+        if name in names.split():
+            return getattr(import_module(f"{__name__}.{home}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

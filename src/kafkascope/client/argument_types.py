@@ -53,7 +53,7 @@ def api_of(value: Any) -> str:
         raise UsageError(f'an API is text, as in "Metadata", not {_kind(value)}')
     api = find_api(value)
     if api is None:
-        raise NotFoundError(f"no API is called {clip(value) or 'by an empty name'}{suggest(value) if value else ''}")
+        raise NotFoundError(f"unknown API {clip(value) or '(an empty name)'}{suggest(value) if value else ''}")
     return api
 
 

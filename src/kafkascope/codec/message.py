@@ -87,8 +87,8 @@ def decode_part(
     name: str, version: int, data: bytes, position: int, release: str | None = None, *,
     likely_end: int = -1, spans: bool = False,
 ) -> tuple[Decoded, int]:  # fmt: skip
-    """Decodes from `position` to the end of the message, and returns where that is: headers precede a body. The end is
-    known only after reading; if the bytes up to `likely_end` are one whole message, it is there."""
+    """Decodes from `position` to the end of the message, and returns the position of that end: headers precede a body.
+    The end is known only after reading; if the bytes up to `likely_end` are one whole message, it is `likely_end`."""
     if not spans and position < likely_end <= len(data):
         decoded = _decoder(name, version, release)(data[position:likely_end], 0)
         if decoded is not None:

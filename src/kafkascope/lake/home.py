@@ -91,7 +91,9 @@ def find_lake(uri: str | os.PathLike[str]) -> Lake:
     sign = place.child(SIGN)
     if not sign.exists():
         if not place.exists():
-            raise NotFoundError(f"{place.uri}: there is no lake here; `kafkascope ingest FILE… --lake` creates one")
+            raise NotFoundError(
+                f"{place.uri}: there is no lake here; `kafkascope ingest FILE… --lake LAKE` creates one"
+            )
         raise InputError(f"{place.uri}: this isn't a kafkascope lake (it has no {SIGN})")
     value = sign.read_json()
     known, id_ = value.get("format"), value.get("id")

@@ -10,6 +10,7 @@ from kafkascope.capture.exchanges.exchange_columns import TIME
 from kafkascope.columnar.decode import ERROR, full_schema
 from kafkascope.columnar.tables import snake_case
 from kafkascope.errors import NotFoundError
+from kafkascope.lake.log_tables import LOG_TABLES, WRITTEN_AT, record_schema, record_table_name, record_types
 from kafkascope.lake.shape import lake_schema
 from kafkascope.schema.catalog import apis
 
@@ -135,6 +136,7 @@ def _fixed() -> dict[str, LakeTable]:
         _table("exchanges", EXCHANGES, "request_at", "response_at"),
         _table("unfinished", UNFINISHED_SCHEMA, None),
         _table("quarantine", QUARANTINE, "recorded_at"),
+        *(_table(name, schema, time) for name, (schema, time) in LOG_TABLES.items()),
     )
     return {table.name: table for table in tables}
 
@@ -162,7 +164,13 @@ def body_table(message: str, *, contents: bool = False) -> LakeTable:
 
 def recorded_names() -> list[str]:
     """Names of the tables that an ingest fills."""
-    return [*_fixed(), *_bodies()]
+    return [*_fixed(), *_bodies(), *record_types()]
+
+
+@cache
+def record_table(type_: str) -> LakeTable:
+    """The table of one type of Kafka's own records."""
+    return _table(record_table_name(type_), record_schema(type_), WRITTEN_AT)
 
 
 def message_of(name: str) -> str | None:
@@ -174,6 +182,9 @@ def table_named(name: str, *, contents: bool = False) -> LakeTable:
     table = _fixed().get(name)
     if table is not None:
         return table
+    type_ = record_types().get(name)
+    if type_ is not None:
+        return record_table(type_)
     message = message_of(name)
     if message is None:
         raise NotFoundError(f"unknown table {name}")

@@ -20,7 +20,7 @@ _TIMESTAMP_TYPES = ("CreateTime", "LogAppendTime", "NoTimestampType")
 _LOG_APPEND, _TRANSACTIONAL, _CONTROL, _DELETE_HORIZON = 1 << 3, 1 << 4, 1 << 5, 1 << 6
 _WORDS = pa.dictionary(pa.int8(), pa.string())
 # The names of `rows.batch_row`, without those that are the same for all of a file.
-LOG_BATCHES = pa.schema(
+BATCH_COLUMNS = pa.schema(
     [
         ("position", pa.int64()),
         ("size_bytes", pa.int64()),
@@ -50,7 +50,7 @@ Numbers = npt.NDArray[np.int64]
 def read_batch_columns(
     window: Window, start: int = 0, end: int | None = None, *, last: bool = False
 ) -> Iterator[pa.RecordBatch | Damage]:
-    """Tables of `LOG_BATCHES` and damage, in the order of the file. `start`, `end` and `last` are those of
+    """Tables of `BATCH_COLUMNS` and damage, in the order of the file. `start`, `end` and `last` are those of
     `read_batches`: `start` is the start of a batch."""
     numbers = np.empty((len(HEADER_FIELDS), _ROWS), np.int64)
     position, previous = start, -1
@@ -116,9 +116,9 @@ def _table(numbers: Numbers, magic: Numbers, crc_ok: bool = True) -> pa.RecordBa
     }
     columns = [
         made[field.name] if field.name in made else pa.array(values[field.name].astype(field.type.to_pandas_dtype()))
-        for field in LOG_BATCHES
+        for field in BATCH_COLUMNS
     ]
-    return pa.RecordBatch.from_arrays(columns, schema=LOG_BATCHES)
+    return pa.RecordBatch.from_arrays(columns, schema=BATCH_COLUMNS)
 
 
 def _words(numbers: Numbers, names: tuple[str, ...]) -> pa.DictionaryArray:

@@ -103,7 +103,7 @@ def _read_one(window: Window, position: int, previous: int, unpack_sets: bool) -
         what = f"magic {magic}" if magic > _HIGHEST_MAGIC else f"length {size - OVERHEAD_BYTES}"
         return _damaged(window, position, previous, DamageKind.BAD_HEADER, f"no batch has {what}")
     if size > left:
-        detail = f"a batch of {size} bytes, of which {left} are there"
+        detail = f"a batch of {size} bytes, of which {left} are left"
         return _damaged(window, position, previous, DamageKind.TORN_TAIL, detail)
     if size > MAX_FRAME_BYTES:
         detail = f"a batch of {size} bytes, more than {MAX_FRAME_BYTES}"

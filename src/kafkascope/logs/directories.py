@@ -4,19 +4,20 @@ order of their records. What vanishes meanwhile, as on a running broker, isn't l
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from kafkascope.columnar.secrets import METADATA_TOPIC
 from kafkascope.errors import InputError, NotFoundError
 from kafkascope.limits import MAX_LOG_FOLDERS_DEEP, MAX_SMALL_FILE_BYTES
 from kafkascope.logs.files import SEGMENT, SNAPSHOT, Partition, name_of, partition_of
 
-_META_PROPERTIES = "meta.properties"
+META_PROPERTIES_FILE = "meta.properties"
 _NODE_IDS = ("node.id", "broker.id")
 
 
 @dataclass(frozen=True, slots=True)
 class LogFile:
-    """A file and what its name and folders say of it. `named` is whether its own path was asked for; `last` whether
+    """A file and what its name and folders show. `named` is whether its own path was asked for; `last` whether
     it's the newest segment of its partition, which a running broker writes."""
 
     path: str
@@ -40,32 +41,97 @@ class LogFile:
         return self.broker, self.topic, self.partition
 
 
-def list_files(path: str) -> Iterator[LogFile]:
+class Disk(Protocol):
+    """Where log directories are. Paths are joined with `/`; what doesn't exist raises `NotFoundError`, what can't be
+    read `InputError`."""
+
+    def normal(self, path: str) -> str: ...
+
+    def size(self, path: str) -> int | None:
+        """None for a folder."""
+        ...
+
+    def content(self, folder: str) -> tuple[list[str], list[tuple[str, int]]]:
+        """Names of folders; names and sizes of files. Nothing if the folder is gone."""
+        ...
+
+    def read(self, path: str) -> bytes | None:
+        """A small file; None without it."""
+        ...
+
+
+class LocalDisk:
+    """The disks of this machine."""
+
+    def normal(self, path: str) -> str:
+        return os.path.normpath(path)
+
+    def size(self, path: str) -> int | None:
+        try:
+            return None if os.path.isdir(path) else os.stat(path).st_size
+        except FileNotFoundError:
+            raise NotFoundError(f"{path}: there is no such file or folder") from None
+        except OSError as error:
+            raise InputError(f"{path}: {(error.strerror or str(error)).lower()}") from None
+
+    def content(self, folder: str) -> tuple[list[str], list[tuple[str, int]]]:
+        folders: list[str] = []
+        files: list[tuple[str, int]] = []
+        try:
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    try:
+                        if entry.is_dir():
+                            folders.append(entry.name)
+                        elif entry.is_file():
+                            files.append((entry.name, entry.stat().st_size))
+                    except FileNotFoundError:
+                        continue
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            raise InputError(f"{folder}: {(error.strerror or str(error)).lower()}") from None
+        return folders, files
+
+    def read(self, path: str) -> bytes | None:
+        try:
+            with open(path, "rb") as file:
+                return file.read(MAX_SMALL_FILE_BYTES)
+        except OSError:
+            return None
+
+
+_LOCAL = LocalDisk()
+
+
+def list_files(path: str, disk: Disk = _LOCAL) -> Iterator[LogFile]:
     """`NotFoundError` if there is nothing of that name, `InputError` if the system refuses."""
-    path = os.path.normpath(path)
-    try:
-        if os.path.isdir(path):
-            found = partition_of(os.path.basename(os.path.abspath(path)))
-            yield from _folder(path, _broker_beside(os.path.abspath(path)), 0, found is not None)
-            return
-        size = os.stat(path).st_size
-    except FileNotFoundError:
-        raise NotFoundError(f"{path}: there is no such file or folder") from None
-    except OSError as error:
-        raise InputError(f"{path}: {(error.strerror or str(error)).lower()}") from None
-    folder = os.path.dirname(os.path.abspath(path))
-    is_disk = os.path.exists(os.path.join(folder, _META_PROPERTIES))
-    partition = None if is_disk else partition_of(os.path.basename(folder))
-    yield _file(path, size, _broker_beside(folder), partition, named=True)
+    path = disk.normal(path)
+    size = disk.size(path)
+    if size is None:
+        partition = partition_of(_base_name(path))
+        yield from _folder(disk, path, broker_of(disk, _parent(path)), 0, partition is not None)
+        return
+    folder = _parent(path)
+    partition = None if is_data_folder(disk, folder) else partition_of(_base_name(folder))
+    yield _file(path, size, broker_of(disk, _parent(folder)), partition, named=True)
 
 
-def _folder(path: str, broker: int | None, depth: int, named: bool) -> Iterator[LogFile]:
+def _parent(path: str) -> str:
+    return os.path.dirname(path if "://" in path else os.path.abspath(path))
+
+
+def _base_name(path: str) -> str:
+    return os.path.basename(path if "://" in path else os.path.abspath(path))
+
+
+def _folder(disk: Disk, path: str, broker: int | None, depth: int, named: bool) -> Iterator[LogFile]:
     """A folder's own files first, then those below it."""
-    folders, files = _content(path)
-    partition = partition_of(os.path.basename(os.path.abspath(path)))
-    if _META_PROPERTIES in {name for name, _ in files}:
+    folders, files = disk.content(path)
+    partition = partition_of(_base_name(path))
+    if META_PROPERTIES_FILE in {name for name, _ in files}:
         # A disk, whatever it is called: data-1 isn't a partition.
-        broker, partition = _broker_of(path), None
+        broker, partition = broker_of(disk, path), None
     listed = [_file(os.path.join(path, name), size, broker, partition, aside=not named) for name, size in files]
     listed.sort(key=_order)
     segments = [file for file in listed if file.kind == SEGMENT and file.left_alone is None]
@@ -73,27 +139,7 @@ def _folder(path: str, broker: int | None, depth: int, named: bool) -> Iterator[
         yield replace(file, last=True) if segments and file is segments[-1] else file
     if depth < MAX_LOG_FOLDERS_DEEP:
         for name in sorted(folders, key=_folder_order):
-            yield from _folder(os.path.join(path, name), broker, depth + 1, False)
-
-
-def _content(path: str) -> tuple[list[str], list[tuple[str, int]]]:
-    folders: list[str] = []
-    files: list[tuple[str, int]] = []
-    try:
-        with os.scandir(path) as entries:
-            for entry in entries:
-                try:
-                    if entry.is_dir():
-                        folders.append(entry.name)
-                    elif entry.is_file():
-                        files.append((entry.name, entry.stat().st_size))
-                except FileNotFoundError:
-                    continue
-    except FileNotFoundError:
-        pass
-    except OSError as error:
-        raise InputError(f"{path}: {(error.strerror or str(error)).lower()}") from None
-    return folders, files
+            yield from _folder(disk, os.path.join(path, name), broker, depth + 1, False)
 
 
 def _file(
@@ -118,18 +164,13 @@ def _folder_order(name: str) -> tuple[str, int, str]:
     return (partition.topic, partition.partition, name) if partition else (name, -1, name)
 
 
-def _broker_beside(partition_folder: str) -> int | None:
-    return _broker_of(os.path.dirname(partition_folder))
+def is_data_folder(disk: Disk, folder: str) -> bool:
+    return disk.read(f"{folder}/{META_PROPERTIES_FILE}") is not None
 
 
-def _broker_of(data_folder: str) -> int | None:
+def broker_of(disk: Disk, data_folder: str) -> int | None:
     """From meta.properties; None where it names no node."""
-    try:
-        with open(os.path.join(data_folder, _META_PROPERTIES), "rb") as file:
-            text = file.read(MAX_SMALL_FILE_BYTES).decode(errors="replace")
-    except OSError:
-        return None
-    for line in text.splitlines():
+    for line in (disk.read(f"{data_folder}/{META_PROPERTIES_FILE}") or b"").decode(errors="replace").splitlines():
         key, _, value = line.partition("=")
         if key.strip() in _NODE_IDS and value.strip().isdecimal():
             return int(value)

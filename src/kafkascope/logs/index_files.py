@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 from kafkascope.errors import InputError
 from kafkascope.limits import MAX_INDEX_BYTES
-from kafkascope.logs.window import Window
+from kafkascope.logs.window import Source, Window
 
 Entry = TypeVar("Entry")
 _OFFSET_ENTRY = Struct(">ii")
@@ -50,8 +50,8 @@ class Entries(Generic[Entry]):
     left_over: int
 
 
-def read_offset_index(path: str, base_offset: int) -> Entries[OffsetEntry]:
-    data, left_over = _content(path, _OFFSET_ENTRY.size)
+def read_offset_index(path: str, base_offset: int, source: Source | None = None) -> Entries[OffsetEntry]:
+    data, left_over = _content(path, _OFFSET_ENTRY.size, source)
     rows = list(_OFFSET_ENTRY.iter_unpack(data))
     # The first entry is never of the first batch: a relative offset of 0 is a place that isn't used yet.
     used = next((index for index, (offset, _) in enumerate(rows) if not offset), len(rows))
@@ -71,8 +71,8 @@ def read_transaction_index(path: str) -> Entries[AbortedTransaction]:
     return Entries(tuple(AbortedTransaction(*row) for row in _ABORTED.iter_unpack(data)), left_over)
 
 
-def _content(path: str, entry_bytes: int) -> tuple[bytes, int]:
-    with Window(path) as window:
+def _content(path: str, entry_bytes: int, source: Source | None = None) -> tuple[bytes, int]:
+    with Window(path, source) as window:
         if window.size > MAX_INDEX_BYTES:
             raise InputError(f"{path}: an index of {window.size} bytes; at most {MAX_INDEX_BYTES} are read")
         data = window.read(0, window.size)

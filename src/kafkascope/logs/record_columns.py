@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kafkascope.codec.message import decode
 from kafkascope.codec.records.record_types import Record, RecordBatch
@@ -12,6 +13,7 @@ from kafkascope.columnar.decode import decode_columns
 from kafkascope.columnar.tables import ERROR, full_schema
 from kafkascope.errors import DecodeError
 from kafkascope.limits import MAX_LOG_TABLE_BYTES
+from kafkascope.logs.batch_columns import read_batch_columns
 from kafkascope.logs.batches import Damage, DamageKind, read_batches
 from kafkascope.logs.hidden import is_open_setting
 from kafkascope.logs.typed_records import Framed, Framer
@@ -44,36 +46,54 @@ class _Waiting:
     framed: list[Framed] = field(default_factory=list)
 
 
+class RecordColumns:
+    """Collects the records of batches until they are worth a table. A record of an unknown type or version is a
+    `Damage` of no bytes at its batch: the batch itself was read."""
+
+    def __init__(self, framer: Framer) -> None:
+        self._framer = framer
+        self._waiting: dict[str, _Waiting] = {}
+        self._held = 0
+
+    def add(self, window: Window, batches: pa.RecordBatch) -> Iterator[RecordTable | Damage]:
+        """`batches` are rows of `BATCH_COLUMNS`; control batches are left out."""
+        order = batches.filter(pc.invert(batches.column("is_control")))
+        for position in order.column("position").to_pylist():
+            item = next(read_batches(window, position, unpack_sets=True))
+            if isinstance(item, Damage):
+                continue
+            try:
+                records = item.records()
+            except DecodeError as error:
+                yield Damage(item.position, item.size, DamageKind.UNREADABLE, str(error).partition(": ")[2])
+                continue
+            for record in records:
+                framed = self._framer(record)
+                if problem := _problem(framed):
+                    detail = f"offset {record.offset}: {problem}"
+                    yield Damage(item.position, 0, DamageKind.UNREADABLE, detail)
+                    continue
+                _add(self._waiting.setdefault(framed.type or "", _Waiting()), item.header, record, framed)
+                self._held += len(framed.key) + len(framed.value or b"")
+            if self._held > MAX_LOG_TABLE_BYTES:
+                yield from self.finish()
+
+    def finish(self) -> Iterator[RecordTable]:
+        waiting, self._waiting, self._held = self._waiting, {}, 0
+        yield from _tables(waiting)
+
+
 def read_record_columns(
     window: Window, framer: Framer, start: int = 0, end: int | None = None, *, last: bool = False
 ) -> Iterator[RecordTable | Damage]:
-    """In the order of the file within each table. A record of an unknown type or version is a `Damage` of no bytes at
-    its batch: the batch itself was read."""
-    waiting: dict[str, _Waiting] = {}
-    held = 0
-    for item in read_batches(window, start, end, last=last, unpack_sets=True):
+    """In the order of the file within each table."""
+    columns = RecordColumns(framer)
+    for item in read_batch_columns(window, start, end, last=last):
         if isinstance(item, Damage):
             yield item
-            continue
-        if item.header.is_control:
-            continue
-        try:
-            records = item.records()
-        except DecodeError as error:
-            yield Damage(item.position, item.size, DamageKind.UNREADABLE, str(error).partition(": ")[2])
-            continue
-        for record in records:
-            framed = framer(record)
-            if problem := _problem(framed):
-                detail = f"offset {record.offset}: {problem}"
-                yield Damage(item.position, 0, DamageKind.UNREADABLE, detail)
-                continue
-            _add(waiting.setdefault(framed.type or "", _Waiting()), item.header, record, framed)
-            held += len(framed.key) + len(framed.value or b"")
-        if held > MAX_LOG_TABLE_BYTES:
-            yield from _tables(waiting)
-            waiting, held = {}, 0
-    yield from _tables(waiting)
+        else:
+            yield from columns.add(window, item)
+    yield from columns.finish()
 
 
 def _problem(framed: Framed) -> str | None:

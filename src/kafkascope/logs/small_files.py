@@ -15,8 +15,12 @@ _VERSION = 0
 
 
 def read_small_file(path: str, kind: str) -> dict[str, Any]:
-    text = read_whole(path).decode(errors="replace")
-    return _READERS[kind](path, text)
+    return parse_small_file(path, kind, read_whole(path))
+
+
+def parse_small_file(path: str, kind: str, content: bytes) -> dict[str, Any]:
+    """`path` is for errors."""
+    return _READERS[kind](path, content.decode(errors="replace"))
 
 
 def read_whole(path: str) -> bytes:

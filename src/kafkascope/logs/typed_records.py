@@ -91,11 +91,17 @@ def control_type(record: Record) -> TypedRecord:
 
 def type_names() -> list[str]:
     """Every type that a record can have, for the flag that filters by it."""
-    names = {
-        key.removesuffix("Key") for group in _COORDINATORS.values() for key, _ in _coordinator_types(group).values()
+    return sorted({*message_names(), *(name for name, _ in TYPES.values())})
+
+
+def message_names() -> dict[str, tuple[str | None, str]]:
+    """Type to the messages of key and value, for every type but those of control records."""
+    coordinators = {
+        key.removesuffix("Key"): (key, value)
+        for group in _COORDINATORS.values()
+        for key, value in _coordinator_types(group).values()
     }
-    names |= {name for group in _FRAMED.values() for name in _framed_types(group).values()}
-    return sorted(names | {name for name, _ in TYPES.values()})
+    return coordinators | {name: (None, name) for group in _FRAMED.values() for name in _framed_types(group).values()}
 
 
 @cache

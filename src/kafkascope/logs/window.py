@@ -3,6 +3,7 @@ broker appends meanwhile isn't read; one that is truncated meanwhile ends there.
 
 import os
 from types import TracebackType
+from typing import Protocol
 
 from kafkascope.errors import InputError, NotFoundError
 
@@ -10,20 +11,60 @@ from kafkascope.errors import InputError, NotFoundError
 WINDOW_BYTES = 4_194_304
 
 
-class Window:
-    """A context manager. `read` returns less than asked for only at the end of the file."""
+class Source(Protocol):
+    """An open file, on whatever keeps it. `read_at` returns less than asked for, but nothing only at its end."""
 
-    __slots__ = ("_buffer", "_descriptor", "_start", "path", "size")
+    def size(self) -> int: ...
+
+    def read_at(self, start: int, length: int) -> bytes: ...
+
+    def close(self) -> None: ...
+
+
+class LocalFile:
+    """A file of this machine. `NotFoundError` if there is none."""
+
+    __slots__ = ("_descriptor", "_path")
 
     def __init__(self, path: str) -> None:
-        self.path = path
+        self._path = path
         try:
             self._descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
-            self.size = os.fstat(self._descriptor).st_size
         except FileNotFoundError:
             raise NotFoundError(f"{path}: there is no such file") from None
         except OSError as error:
             raise self._refused(error) from None
+
+    def size(self) -> int:
+        return os.fstat(self._descriptor).st_size
+
+    def read_at(self, start: int, length: int) -> bytes:
+        try:
+            if hasattr(os, "pread"):
+                return os.pread(self._descriptor, length, start)
+            os.lseek(self._descriptor, start, os.SEEK_SET)
+            return os.read(self._descriptor, length)
+        except OSError as error:
+            raise self._refused(error) from None
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+    def _refused(self, error: OSError) -> InputError:
+        return InputError(f"{self._path}: {(error.strerror or str(error)).lower()}")
+
+
+class Window:
+    """A context manager. `read` returns less than asked for only at the end of the file. `source` is what keeps a file
+    that isn't on this machine; `size` is where the file ends, if that is to be earlier than it does now."""
+
+    __slots__ = ("_buffer", "_source", "_start", "path", "size")
+
+    def __init__(self, path: str, source: Source | None = None, size: int | None = None) -> None:
+        self.path = path
+        self._source = LocalFile(path) if source is None else source
+        whole = self._source.size()
+        self.size = whole if size is None else min(size, whole)
         self._buffer = b""
         self._start = 0
 
@@ -31,7 +72,7 @@ class Window:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, at: TracebackType | None) -> None:
-        os.close(self._descriptor)
+        self._source.close()
 
     def read(self, start: int, length: int) -> bytes:
         end = min(start + length, self.size)
@@ -51,15 +92,12 @@ class Window:
 
     def has_grown(self) -> bool:
         """Whether a broker has appended since it was opened."""
-        return os.fstat(self._descriptor).st_size > self.size
+        return self._source.size() > self.size
 
     def _fetch(self, start: int, length: int) -> bytes:
         pieces: list[bytes] = []
         while length > 0:
-            try:
-                piece = self._piece(start, length)
-            except OSError as error:
-                raise self._refused(error) from None
+            piece = self._source.read_at(start, length)
             if not piece:
                 self.size = min(self.size, start)
                 break
@@ -67,12 +105,3 @@ class Window:
             start += len(piece)
             length -= len(piece)
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
-
-    def _piece(self, start: int, length: int) -> bytes:
-        if hasattr(os, "pread"):
-            return os.pread(self._descriptor, length, start)
-        os.lseek(self._descriptor, start, os.SEEK_SET)
-        return os.read(self._descriptor, length)
-
-    def _refused(self, error: OSError) -> InputError:
-        return InputError(f"{self.path}: {(error.strerror or str(error)).lower()}")

@@ -75,4 +75,4 @@ def _check(scope: Scope, group_ids: set[str]) -> None:
         if not Scope((pattern,)).chosen(group_ids):
             names = sorted(group_ids)
             existing = f"it has {first_names(names, _MOST_NAMED)}" if names else "it has none"
-            raise UsageError(f"--group: no share or streams group of this lake is called {pattern}; {existing}")
+            raise UsageError(f"--group: this lake has no share or streams group {pattern}; {existing}")

@@ -40,12 +40,12 @@ def impact_words(impact: Mapping[str, float]) -> list[str]:
     ):
         if impact.get(name):
             words.append(one if impact[name] == 1 else f"{number(impact[name])} {several}")
-    for name, what in (
-        ("seconds_without_leader", "without a leader"),
-        ("seconds_without_owner", "of tasks without owner"),
+    for name, phrase in (
+        ("seconds_without_leader", "{} without a leader"),
+        ("seconds_without_owner", "tasks without owner for {} in all"),
     ):
         if impact.get(name):
-            words.append(f"{lasting(round(impact[name] * 1_000_000))} {what}")
+            words.append(phrase.format(lasting(round(impact[name] * 1_000_000))))
     return words
 
 

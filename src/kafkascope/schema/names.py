@@ -62,7 +62,7 @@ def find(name: str) -> str:
     api = _apis_by_lower_name().get(_plain(name))
     if api:
         raise UsageError(f"{name} is an API; use {api}Request or {api}Response")
-    raise NotFoundError(f"no message is called {called(name)}{suggest(name, ANY)}")
+    raise NotFoundError(f"unknown message {called(name)}{suggest(name, ANY)}")
 
 
 def find_api(name: str) -> str | None:

@@ -48,7 +48,7 @@ def _named(name: str) -> Target:
     try:
         return Target(None, find(name), None)
     except NotFoundError:
-        raise NotFoundError(f"no message or API is called {called(name)}{suggest(name, ANY)}") from None
+        raise NotFoundError(f"unknown message or API {called(name)}{suggest(name, ANY)}") from None
 
 
 def parse_message(text: str) -> tuple[str, int]:

@@ -69,9 +69,9 @@ SALT = base64.b64encode(b"salt").decode()
         ("r=abcd,s=%%,i=4096", "base64"),
         (f"m=ext,r=abcd,s={SALT},i=4096", "extension"),
         ("e=unknown-user", "unknown-user"),
-        ("garbage", "no SCRAM"),
-        ("", "no SCRAM"),
-        (f"r=abcd,r=abce,s={SALT},i=4096", "no SCRAM"),
+        ("garbage", "isn't SCRAM"),
+        ("", "isn't SCRAM"),
+        (f"r=abcd,r=abce,s={SALT},i=4096", "isn't SCRAM"),
     ],
 )
 def test_a_strange_first_answer_ends_it(started: Started, message: str, problem: str) -> None:
@@ -80,7 +80,7 @@ def test_a_strange_first_answer_ends_it(started: Started, message: str, problem:
 
 
 def test_bytes_that_are_no_text_end_it(started: Started) -> None:
-    with pytest.raises(ScramError, match="no SCRAM"):
+    with pytest.raises(ScramError, match="isn't SCRAM"):
         prove(started, b"\xff\xfe", PENCIL, "sha256")
 
 

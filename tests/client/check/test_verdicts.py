@@ -82,7 +82,7 @@ def test_problems_of_one_incident_stay_together_and_the_cause_leads() -> None:
         ("quorum_follower_behind", "cause", "warning"),
     ]
     assert {problem.cause for problem in result.problems} == {"node_frozen"}
-    assert result.line.startswith("quorum: Voter node 2 didn't fetch ")
+    assert result.line.startswith("quorum: Voter node `2` didn't fetch ")
 
 
 def test_every_rule_of_a_check_is_a_rule_of_the_findings_and_is_told() -> None:
@@ -102,7 +102,7 @@ def test_a_quorum_whose_followers_fetch_is_healthy() -> None:
 def test_a_follower_that_does_not_fetch_is_behind_by_time() -> None:
     checked = check_quorum([quorum(NOON, n3=(88, 4100))], ANY)
     assert rules(checked) == {"quorum_follower_behind"}
-    assert checked.line == "quorum: Voter node 3 didn't fetch for up to 4.1 s and was 12 records behind."
+    assert checked.line == "quorum: Voter node `3` didn't fetch for up to 4.1 s and was 12 records behind."
 
 
 def test_half_of_the_voters_behind_is_critical() -> None:
@@ -315,7 +315,7 @@ def test_several_groups_are_one_line() -> None:
     ill = [check_share_group([Snapshot(NOON, share(lag=7, members=0, name=f"g{n}"))], ANY) for n in range(5)]
     assert summary_line([well], "share groups") == "healthy: share group workers: Stable, 1 member, lag 7"
     assert summary_line([well, well], "share groups") == "healthy: 2 share groups"
-    assert summary_line([], "share groups") == "healthy: no share groups there"
+    assert summary_line([], "share groups") == "healthy: no share groups"
     line = summary_line([well, *ill], "share groups")
     assert line.startswith("not healthy: 5 of 6 share groups. share group g0: Share group g0 has no members")
     assert line.endswith(" And 2 more.")

@@ -148,7 +148,7 @@ def test_watch_outlives_a_broker_that_is_away(cluster: Cluster) -> None:
     cluster.freeze(1)
     try:
         assert watch.process.stderr is not None
-        assert b"trying again" in watch.process.stderr.readline()
+        assert b"retrying" in watch.process.stderr.readline()
     finally:
         cluster.thaw(1)
     before = watch.output.count(b"\n")

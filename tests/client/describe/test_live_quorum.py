@@ -130,7 +130,7 @@ def test_frozen_follower_falls_behind_in_both(quorum_cluster: Cluster, tools: To
         # the frozen node is asked for nothing
         assert before.gaps == ()
         late = replicas(before)[frozen]
-        assert late.behind and re.match(rf"Voter node {frozen} didn't fetch", late.behind)
+        assert late.behind and re.match(rf"Voter node `{frozen}` didn't fetch", late.behind)
         assert [trouble.rule for trouble in before.troubles] == ["quorum_follower_behind"]
         assert all(replica.behind is None for number, replica in replicas(before).items() if number != frozen)
         before, lines, _ = beside(tools, where, "--status")

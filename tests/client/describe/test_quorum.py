@@ -51,7 +51,7 @@ def test_frozen_follower_falls_behind_by_time_against_the_fetch_timeout() -> Non
     assert (late.lag, late.log_end_offset) == (12, 37)
     assert not seen.fetch_timeout_known
     assert late.fetch_age_ms is not None and late.fetch_age_ms >= seen.fetch_timeout_ms == 2000
-    assert late.behind is not None and late.behind.startswith("Voter node 1 didn't fetch")
+    assert late.behind is not None and late.behind.startswith("Voter node `1` didn't fetch")
     assert [trouble.rule for trouble in seen.troubles] == ["quorum_follower_behind"]
 
 

@@ -194,12 +194,12 @@ def test_groups_that_are_seen_are_told_beside_a_list_that_may_lack_some() -> Non
     script.listed = [{"groupId": "g", "protocolType": ""}]
     report = with_two(script, lambda cluster: check_cluster(cluster, (GROUP,), (), CheckLimits()))
     line = summary_line(report.results, "groups")
-    assert line.endswith("Describe on Cluster. Else healthy: group g: Empty, 0 members, lag 0")
+    assert line.endswith("Describe on Cluster. Otherwise healthy: group g: Empty, 0 members, lag 0")
 
 
 def test_a_list_that_is_whole_and_empty_is_healthy() -> None:
     report = with_two(Two(), lambda cluster: check_cluster(cluster, (SHARE,), (), CheckLimits()))
-    assert report.healthy and summary_line(report.results, "share groups") == "healthy: no share groups there"
+    assert report.healthy and summary_line(report.results, "share groups") == "healthy: no share groups"
 
 
 def cluster_view(silent: set[tuple[int, str]]) -> ClusterView:

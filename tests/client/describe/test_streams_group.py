@@ -93,7 +93,7 @@ def test_topics_that_do_not_exist_and_old_topologies_are_statuses() -> None:
     details = {status.name: status.detail for status in seen.statuses}
     assert "words" in details["MISSING_SOURCE_TOPICS"]
     assert "changelog" in details["MISSING_INTERNAL_TOPICS"]
-    assert f"{REPARTITION} has 5 partitions, 3 wanted" in details["INCORRECTLY_PARTITIONED_TOPICS"]
+    assert f"{REPARTITION} has 5 partitions, but needs 3" in details["INCORRECTLY_PARTITIONED_TOPICS"]
     assert "epoch 1" in details["STALE_TOPOLOGY"]
 
 

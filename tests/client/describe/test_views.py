@@ -83,7 +83,7 @@ def test_controllers_tell_themselves_and_no_topics() -> None:
 
 def test_state_that_no_transaction_has_is_refused() -> None:
     assert parse_states(["ongoing", "CompleteCommit"]) == ["Ongoing", "CompleteCommit"]
-    with pytest.raises(UsageError, match="there are Empty, Ongoing"):
+    with pytest.raises(UsageError, match="the states are Empty, Ongoing"):
         parse_states(["Open"])
 
 

@@ -69,13 +69,13 @@ def test_the_name_of_the_call_and_the_time_stand_beside_the_last_reason() -> Non
         problem_of(UnreachableError("a:1: refused"), LostError("a:1: closed"))
         == "ListGroups: a:1: closed (tried for 0 s)"
     )
-    late = LostError("ListGroups v5 at a:1: no answer")
-    assert problem_of(late) == "ListGroups v5 at a:1: no answer within 0 s; --timeout SECONDS waits longer"
+    late = LostError("ListGroups v5 at a:1: no response")
+    assert problem_of(late) == "ListGroups v5 at a:1: no response within 0 s; --timeout SECONDS waits longer"
 
 
 def test_what_made_another_try_necessary_tells_more_than_the_lack_of_time() -> None:
     first = LostError("a:1: closed in the middle")
-    for last in (LostError("ListGroups v5 at a:1: no answer"), ReachError("a:1: no connection within 5 s")):
+    for last in (LostError("ListGroups v5 at a:1: no response"), ReachError("a:1: no connection within 5 s")):
         assert problem_of(first, last) == "ListGroups: a:1: closed in the middle (tried for 0 s)"
 
 

@@ -31,7 +31,7 @@ def test_a_seed_message_is_decoded_with_linked_bytes(tab: Tab, name: str, versio
     expect(tab.page.locator("#decoded .badge.healthy")).to_be_visible()
     tab.page.locator(f'#decoded-hex [data-p="{path}"]').last.hover()
     expect(tab.page.locator(f'#decoded-json [data-p="{path}"]')).to_have_class(re.compile("lit"))
-    tab.page.get_by_role("link", name="A link to this").click()
+    tab.page.get_by_role("link", name="Link to this result").click()
     tab.page.wait_for_url("**/decode.html?hex=*")
     expect(tab.page.locator("#decoded h2")).to_have_text(f"{name} v{version}")
 

@@ -110,7 +110,7 @@ def test_cards_of_families_are_full(tabs: Callable[..., Tab], width: int) -> Non
 
 def test_the_home_page_has_one_line_an_example_three_ways_in_and_the_verdict(tab: Tab) -> None:
     tab.open("index.html")
-    expect(tab.page.locator(".lead")).to_contain_text("reference, a decoder and a traffic analysis")
+    expect(tab.page.locator(".lead")).to_contain_text("reference, a decoder and traffic analysis")
     expect(tab.page.locator(".verdict .badge")).to_have_text("attention")
     assert tab.page.locator(".ways h2").all_inner_texts() == ["Look it up", "Decode bytes", "Analyse traffic"]
     assert tab.page.locator(".ways .action").count() == 3

@@ -104,7 +104,7 @@ def test_a_task_nobody_takes_lasts_until_the_recording_ends() -> None:
         "captures": [row("captures", last_at=T0 + 40 * SECOND)],
     }
     (finding,) = findings_of(marts, {})
-    assert "had no owner for 40 s until the recording ended; cause: lost" in finding.summary
+    assert "had no owner for 40 s until the recording ended; cause: member disappeared" in finding.summary
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,12 @@ def brokers() -> Marts:
 
 def leader_killed(at: int = T0, **values: Any) -> Marts:
     """Node 1 led, its connections closed, and node 2 led 2.1 s later."""
-    usual = {"cause": "lost", "detail": "connection to 1 closed (fin) 12 ms on", "epoch": 2, "cluster_id": CLUSTER}
+    usual = {
+        "cause": "lost",
+        "detail": "connection to node 1 closed (fin) 12 ms after its last sign of life",
+        "epoch": 2,
+        "cluster_id": CLUSTER,
+    }
     usual |= {"occurred_at": at + 2_100_000, "previous_leader_id": 1, "duration_ms": 2100}
     return {"quorum_events": [row("quorum_events", **{**usual, **values})]}
 
@@ -111,13 +116,13 @@ def test_a_killed_leader_is_one_incident_with_what_followed() -> None:
     ]
     # What is below the threshold of its rule counts too, from the moment on at which the leader was lost.
     assert first.impact == {"calls_failed": 37, "seconds_without_leader": 2.1}
-    redirected = "×30 NOT_CONTROLLER, ×7 NOT_LEADER_OR_FOLLOWER"
+    redirected = "`NOT_CONTROLLER` ×30, `NOT_LEADER_OR_FOLLOWER` ×7"
     assert first.notes == (f"Clients were redirected meanwhile, as the protocol intends: {redirected}.",)
     assert f"kafkascope describe quorum {OTHER}" in first.advice
 
 
 def test_a_leader_that_falls_silent_froze() -> None:
-    _, (first,) = told(leader_killed(detail="no response to a fetch by 1 for 2100 ms"))
+    _, (first,) = told(leader_killed(detail="node 1 didn't respond to a fetch for 2100 ms"))
     assert (first.cause, first.confidence) == ("node_frozen", "likely")
     _, (first,) = told(leader_killed(cause="timeout", detail=None))
     assert (first.cause, first.confidence) == ("leader_lost", "possible")
@@ -319,11 +324,11 @@ def test_every_sentence_parses(rule: str) -> None:
 
 def test_two_losses_in_a_row_are_one_incident_of_the_quorum() -> None:
     again = leader_killed(
-        T0 + 20 * SECOND, previous_leader_id=2, node_id=3, epoch=3, detail="no response to a fetch by 2"
+        T0 + 20 * SECOND, previous_leader_id=2, node_id=3, epoch=3, detail="node 2 didn't respond to a fetch"
     )
     _, (first,) = told(joined(leader_killed(), again))
     assert (first.cause, first.subject) == ("leader_lost", f"quorum of cluster {CLUSTER}")
-    assert first.title == "The quorum lost its leader ×2 (`node 1` and `node 2`) and had none for up to 2.1 s."
+    assert first.title == "The quorum lost its leader 2 times (`node 1` and `node 2`) and had none for up to 2.1 s."
     assert first.impact == {"seconds_without_leader": 4.2}
 
 

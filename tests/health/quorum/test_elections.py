@@ -83,7 +83,7 @@ def test_a_closed_connection_to_the_leader_is_its_loss() -> None:
     closed = QuorumEvent("disconnected", 1 * SECOND, 0, connection_id="c2-n1", how="reset")
     row = only(happened(*LED, closed, vote(3, 2, 3, 5), begin(3.1, 2, 5, 3)), "elected")
     assert (row.cause, row.duration_ms) == ("lost", 2600)
-    assert row.detail == "connection to 1 closed (reset) 500 ms on"
+    assert row.detail == "connection to node 1 closed (reset) 500 ms after its last sign of life"
 
 
 def test_a_connection_that_closed_while_the_leader_went_on_is_not_its_loss() -> None:
@@ -95,7 +95,7 @@ def test_a_connection_that_closed_while_the_leader_went_on_is_not_its_loss() -> 
 
 def test_a_fetch_that_the_leader_leaves_waiting_is_its_loss() -> None:
     row = only(happened(*LED, fetch(0.6, 2, 4), vote(2.8, 2, 3, 5), begin(3, 2, 5, 3)), "elected")
-    assert (row.cause, row.detail) == ("lost", "no response to a fetch by 1 for 2400 ms")
+    assert (row.cause, row.detail) == ("lost", "node 1 didn't respond to a fetch for 2400 ms")
 
 
 def test_a_fetch_within_its_time_or_at_another_node_says_nothing_of_the_leader() -> None:

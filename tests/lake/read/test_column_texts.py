@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from kafkascope.lake.marts import MARTS
-from kafkascope.lake.read.column_texts import BODIES, _known, column_texts
+from kafkascope.lake.read.column_texts import BODIES, RECORD_TABLES, _known, column_texts
 from kafkascope.lake.read.visible_rows import known_names, known_table
 from kafkascope.lake.tables import message_of
 from tests.lake.build import ROOT
@@ -20,7 +20,7 @@ def _rows() -> Iterator[tuple[str, str, str]]:
         for part in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
             title, _, body = part.partition("\n")
             if re.fullmatch(r"\w+", title) and "\n| column | type | is |\n" in body:
-                table = BODIES if title == "Bodies" else title
+                table = {"Bodies": BODIES, "Records": RECORD_TABLES}.get(title, title)
                 for column, about in re.findall(r"^\| `(\w+)` \| [^|]+ \| (.+) \|$", body, re.MULTILINE):
                     yield table, column, plain(about)
 

@@ -133,7 +133,7 @@ def test_column_of_another_type_is_refused_and_named(lake: Lake) -> None:
         1, pa.field("topics", pa.list_(pa.struct([("name", pa.string()), ("partition", pa.string())])))
     )
     with pytest.raises(
-        InputError, match=r"kept_request: column topics\[\]\.partition is integer there, string in this"
+        InputError, match=r"kept_request: column topics\[\]\.partition is integer in the lake, string in this"
     ):
         commit(lake, LakeTable("kept_request", schema, "request_at"), [], "i2")
     assert open_table(lake, "kept_request").transaction_version("i2") is None

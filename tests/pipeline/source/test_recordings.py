@@ -128,7 +128,7 @@ def test_spark_does_not_tell_a_source_which_columns_it_needs(spark: "SparkSessio
 
 
 def test_a_misspelt_option_and_a_table_that_is_not_there_are_refused(spark: "SparkSession", share: Path) -> None:
-    with pytest.raises(Exception, match="no option of the source kafkascope is called tabel; did you mean table"):
+    with pytest.raises(Exception, match="unknown option tabel of the source kafkascope; did you mean table"):
         load(spark, share, tabel="exchanges")
     with pytest.raises(Exception, match="a recording has no table share_fetch: exchanges, or a message"):
         load(spark, share, table="share_fetch")

@@ -145,7 +145,7 @@ def test_patterns_choose_groups_and_an_unknown_one_names_those_there_are(tmp_pat
         tmp_path / "lake", {"share_deliveries": [delivery(group_id=name) for name in ("pay-1", "pay-2", "x")]}
     )
     assert [group.group_id for group in build(lake, Scope(("pay-*",)), NOW).share.shown] == ["pay-1", "pay-2"]
-    with pytest.raises(UsageError, match="is called y; it has pay-1, pay-2, x"):
+    with pytest.raises(UsageError, match="group y; it has pay-1, pay-2, x"):
         build(lake, Scope(("y",)), NOW)
 
 

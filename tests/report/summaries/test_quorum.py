@@ -108,7 +108,7 @@ def test_a_leader_that_is_gone_at_the_end_leads_no_longer(tmp_path: Path) -> Non
     (quorum,) = report_of(tmp_path / "lake", quorum_events=history_of(events).events).quorums.shown
     (band,) = quorum.bands
     assert (band.to_at, quorum.leaderless_ms, quorum.last_at) == (NOON + 5 * SECOND, 4_000, NOON + 9 * SECOND)
-    assert quorum_line(quorum).startswith("last led by node 1 in epoch 1, 0 elections, up to 4 s without a leader")
+    assert quorum_line(quorum).startswith("last led by node 1 in epoch 1, no elections, up to 4 s without a leader")
     assert "no leader for 4 s" in quorum_figure(quorum, "q").text
 
 

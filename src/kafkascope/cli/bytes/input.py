@@ -47,6 +47,17 @@ def _opened(text: str) -> Iterator[tuple[BinaryIO, str] | None]:
         yield None
 
 
+@contextmanager
+def hint_at_file(text: str) -> Iterator[None]:
+    """If an argument can't be read but is the name of a file, the error shows how to read the file."""
+    try:
+        yield
+    except InputError:
+        if os.path.isfile(text):
+            raise InputError(f"{text} is a file; write @{text} to read it") from None
+        raise
+
+
 def _head(file: BinaryIO, where: str) -> bytes:
     head = file.read(HEAD_BYTES)
     if not head:
@@ -84,7 +95,8 @@ def read_bytes(text: str, form: str = "auto") -> bytes:
         if source is None:
             if form == "raw":
                 raise UsageError("raw bytes can't be typed; use @FILE, or - for standard input")
-            return _parsed(text, form)
+            with hint_at_file(text):
+                return _parsed(text, form)
         file, where = source
         head = _head(file, where)
         if form == "raw" or as_text(head) is None:

@@ -4,7 +4,7 @@ import json
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from typing import Any
 
-from kafkascope.cli.bytes.input import read_argument
+from kafkascope.cli.bytes.input import hint_at_file, read_argument
 from kafkascope.errors import InputError
 from kafkascope.schema.names import clip
 
@@ -13,7 +13,8 @@ def read_json(argument: str) -> Any:
     """The text of an argument: JSON, `@file` or `-`. It's UTF-8 unless a byte order mark names another encoding."""
     content = read_argument(argument)
     if isinstance(content, str):
-        return parse_json(content)
+        with hint_at_file(argument):
+            return parse_json(content)
     coding = "UTF-16" if content.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else "UTF-8"
     try:
         text = content.decode(coding)

@@ -14,7 +14,7 @@ from kafkascope.cli.live.options import live_options
 @click.option("--accept", is_flag=True, help="Accept each record: no member gets it again.")
 @click.option("--release", is_flag=True, help="Hold each record until the end, then release it.")
 @click.option("--reject", is_flag=True, help="Reject each record: no member gets it again.")
-@click.option("--ask", is_flag=True, help="Ask for each record what becomes of it.")
+@click.option("--ask", is_flag=True, help="Ask what to do with each record.")
 @click.option("--max", "most", metavar="N", type=click.IntRange(1, 10**12), help="Stop after this many records.")
 @click.option("--for", "lasting", metavar="DURATION", help="Stop after that long; without it, at Ctrl-C.")
 @click.option("--records", is_flag=True, help="Keys, values and headers too.")
@@ -25,7 +25,7 @@ def run(host: str, topics: tuple[str, ...], lasting: str | None, **options: Any)
     """Take records from a share group.
 
     Other members don't get a record that this one holds. Every delivery counts against the group's delivery limit, so
-    say what becomes of the records: --accept, --release, --reject or --ask.
+    choose what happens to the records: --accept, --release, --reject or --ask.
 
     Exits with 1 when the cluster refuses or an acknowledgement did not count, with 4 when it can't be reached.
     """
@@ -36,12 +36,12 @@ def run(host: str, topics: tuple[str, ...], lasting: str | None, **options: Any)
 
     outcomes = [name for name in ("accept", "release", "reject", "ask") if options[name]]
     if not outcomes:
-        raise UsageError("say what becomes of the records: --accept, --release, --reject or --ask")
+        raise UsageError("choose what happens to the records: --accept, --release, --reject or --ask")
     if len(outcomes) > 1:
-        raise UsageError(f"{' and '.join(f'--{name}' for name in outcomes)} exclude each other: give one of them")
+        raise UsageError(f"{' and '.join(f'--{name}' for name in outcomes)} exclude each other: choose one")
     microseconds = None if lasting is None else parse_duration(lasting, "--for")
     if microseconds == 0:
-        raise UsageError("--for: 0 s would stop at once; say 10s")
+        raise UsageError("--for: 0 s would stop at once; write it as 10s")
     names = ("group", "most", "records", "full", "as_json")
     chosen = ConsumeOptions(
         topics=topics,

@@ -8,6 +8,8 @@ import click
 from kafkascope.cli.describe.run_view import as_seconds, describe_several, run_view, view_options
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
     from kafkascope.client.cluster import Cluster
     from kafkascope.client.describe.apis import ApisView
     from kafkascope.client.describe.configs import ResourceConfigs
@@ -102,11 +104,7 @@ def share_group(host: str, group: tuple[str, ...], sample: float | None, **optio
         before[name] = now
         return marked
 
-    async def ask(cluster: "Cluster") -> SeveralGroups:
-        names, gaps = await _names(cluster, group, "share")
-        return SeveralGroups(*await describe_several(names, lambda name: describe_one(cluster, name)), gaps)
-
-    return run_view(host, options, ask, lambda view: _show_groups(view, show_share_group))
+    return _view_groups(host, options, group, ("share",), describe_one, show_share_group)
 
 
 @run.command(name="streams-group")
@@ -122,11 +120,7 @@ def streams_group(host: str, group: tuple[str, ...], **options: Any) -> int:
     from kafkascope.cli.describe.streams import show_streams_group
     from kafkascope.client.describe.streams_group import describe_streams_group
 
-    async def ask(cluster: "Cluster") -> SeveralGroups:
-        names, gaps = await _names(cluster, group, "streams")
-        return SeveralGroups(*await describe_several(names, lambda name: describe_streams_group(cluster, name)), gaps)
-
-    return run_view(host, options, ask, lambda view: _show_groups(view, show_streams_group))
+    return _view_groups(host, options, group, ("streams",), describe_streams_group, show_streams_group)
 
 
 @run.command(name="group")
@@ -141,11 +135,7 @@ def consumer_group(host: str, group: tuple[str, ...], **options: Any) -> int:
     from kafkascope.cli.describe.group import show_group
     from kafkascope.client.describe.group import describe_group
 
-    async def ask(cluster: "Cluster") -> SeveralGroups:
-        names, gaps = await _names(cluster, group, "classic", "consumer")
-        return SeveralGroups(*await describe_several(names, lambda name: describe_group(cluster, name)), gaps)
-
-    return run_view(host, options, ask, lambda view: _show_groups(view, show_group))
+    return _view_groups(host, options, group, ("classic", "consumer"), describe_group, show_group)
 
 
 @run.command
@@ -187,10 +177,7 @@ def topic(host: str, topic: tuple[str, ...], **options: Any) -> int:
         return SeveralTopics(*await describe_several(topic, lambda name: describe_topic(cluster, name)))
 
     def show(view: SeveralTopics) -> int:
-        for number, topic_view in enumerate(view.topics):
-            if number:
-                print()
-            show_topic(topic_view)
+        _show_each(view.topics, show_topic)
         return show_refused(view.refused)
 
     return run_view(host, options, ask, show)
@@ -244,10 +231,7 @@ def configs(host: str, resource: tuple[str, ...], everything: bool, **options: A
         return SeveralConfigs(described)
 
     def show(view: SeveralConfigs) -> int:
-        for number, settings in enumerate(view.resources):
-            if number:
-                print()
-            show_configs(settings, everything)
+        _show_each(view.resources, lambda settings: show_configs(settings, everything))
         return int(view.refused)
 
     return run_view(host, options, ask, show)
@@ -280,24 +264,39 @@ def served_apis(host: str, clients: tuple[str, ...], everything: bool, **options
     return run_view(host, options, ask, lambda view: show_apis(view, everything))
 
 
-async def _names(cluster: "Cluster", named: tuple[str, ...], *types: str) -> "tuple[tuple[str, ...], tuple[Gap, ...]]":
-    """The requested groups, or every group of these types, and what may be missing."""
-    if named:
-        return named, ()
+def _view_groups(
+    host: str,
+    options: dict[str, Any],
+    named: tuple[str, ...],
+    types: tuple[str, ...],
+    describe: "Callable[[Cluster, str], Awaitable[Any]]",
+    show: "Callable[[Any], None]",
+) -> int:
+    """Shows the named groups, or every group of these types."""
     from kafkascope.client.describe.groups import describe_groups
 
-    listing = await describe_groups(cluster, types, members=False)
-    return tuple(group.group_id for group in listing.groups), listing.lacks
+    async def ask(cluster: "Cluster") -> SeveralGroups:
+        if named:
+            return SeveralGroups(*await describe_several(named, lambda name: describe(cluster, name)))
+        listing = await describe_groups(cluster, types, members=False)
+        names = [group.group_id for group in listing.groups]
+        return SeveralGroups(*await describe_several(names, lambda name: describe(cluster, name)), listing.lacks)
+
+    return run_view(host, options, ask, lambda view: _show_groups(view, show))
 
 
-def _show_groups(view: SeveralGroups, show: Any) -> int:
+def _show_groups(view: SeveralGroups, show: "Callable[[Any], None]") -> int:
     from kafkascope.cli.describe.gaps import show_gaps, show_refused
 
-    for number, group in enumerate(view.groups):
-        if number:
-            print()
-        show(group)
+    _show_each(view.groups, show)
     if not view.groups and not view.refused:
         print(f"No groups of this type{' that we can see' if view.gaps else ''}.")
     show_gaps(view.gaps)
     return show_refused(view.refused)
+
+
+def _show_each(views: "Sequence[Any]", show: "Callable[[Any], None]") -> None:
+    for number, view in enumerate(views):
+        if number:
+            print()
+        show(view)

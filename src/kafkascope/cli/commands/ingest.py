@@ -59,8 +59,8 @@ def run(
 ) -> int:
     """Read recordings into a lake of Delta tables.
 
-    URI is a file, a folder or a pattern, on this machine or an object store: captures, request logs, files of frames.
-    Recordings that are already in the lake are skipped, so repeating the command adds nothing.
+    URI is a file, a folder or a pattern, on this machine or an object store: captures, request logs, files of frames,
+    log directories of brokers. What is already in the lake is skipped, so repeating the command adds nothing.
 
     Exits with 1 if a URI doesn't exist, with 3 if a file could not be read; the other files are in the lake then.
     """

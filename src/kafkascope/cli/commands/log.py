@@ -47,7 +47,7 @@ def run(
     from kafkascope.extras import need_extras
 
     if stats and check:
-        raise UsageError("--stats counts, --check judges: one of them at a time")
+        raise UsageError("--stats and --check don't go together; leave one out")
     if check and (offsets or between or types or records):
         raise UsageError("--check is for whole partitions; only --topic goes with it")
     if stats and records:

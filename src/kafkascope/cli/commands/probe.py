@@ -64,7 +64,7 @@ def _api(name: str) -> str:
 
     matching = find_api(name)
     if matching is None:
-        raise NotFoundError(f"no API is called {clip(name)}{suggest(name)}")
+        raise NotFoundError(f"unknown API {clip(name)}{suggest(name)}")
     return matching
 
 

@@ -1,7 +1,7 @@
 """`kafkascope read` lists the exchanges of recordings, or prints one exchange, statistics, or JSON."""
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -58,14 +58,6 @@ def complete_api(_: click.Context, __: click.Parameter, incomplete: str) -> list
 @json_option
 def run(
     files: tuple[str, ...],
-    apis: tuple[str, ...],
-    clients: tuple[str, ...],
-    groups: tuple[str, ...],
-    topics: tuple[str, ...],
-    errors: tuple[str, ...],
-    slow: str | None,
-    between: tuple[str, str] | None,
-    where: str | None,
     ports: tuple[int, ...],
     wanted_id: str | None,
     stats: bool,
@@ -73,6 +65,7 @@ def run(
     full: bool,
     follow: bool,
     as_json: bool,
+    **filters: Any,
 ) -> int:
     """List the exchanges of captures and request logs.
 
@@ -96,14 +89,11 @@ def run(
     for port in ports:
         if not 0 < port < 65_536:
             raise UsageError(f"--port: {port} isn't a port; ports are 1 to 65535")
-    filters = {
-        "--api": apis, "--client": clients, "--group": groups, "--topic": topics, "--error": errors, "--slow": slow,
-        "--between": between, "--where": where,
-    }  # fmt: skip
-    if wanted_id is not None and (used := [flag for flag, value in filters.items() if value not in (None, ())]):
+    used = [f"--{name.removesuffix('s')}" for name, value in filters.items() if value not in (None, ())]
+    if wanted_id is not None and used:
         does = "does" if len(used) == 1 else "do"
         raise UsageError(f"--exchange finds one exchange by its id; {' and '.join(used)} {does} not go with it")
-    selection = _selection(apis, clients, groups, topics, errors, slow, between, where)
+    selection = _selection(**filters)
     from kafkascope.cli.read.run import Command
 
     command = Command(files, selection, ports, follow=follow)
@@ -184,5 +174,5 @@ def _api_key(name: str) -> int:
         return number
     api = find_api(name)
     if api is None:
-        raise NotFoundError(f"no API is called {clip(name)}{suggest(name)}")
+        raise NotFoundError(f"unknown API {clip(name)}{suggest(name)}")
     return message(f"{api}Request").key or 0

@@ -48,7 +48,7 @@ class ConsumeOptions:
 
 def consume(settings: "Settings", options: ConsumeOptions) -> int:
     if options.outcome == "ask" and not (sys.stdin is not None and sys.stdin.isatty()):
-        raise UsageError("--ask needs a terminal to ask at; say --accept, --release or --reject")
+        raise UsageError("--ask needs a terminal; without one use --accept, --release or --reject")
     check_options(options.group, options.topics, {})
     return asyncio.run(_Run(settings, options).run())
 

@@ -30,7 +30,7 @@ def _offset(text: str) -> int | None:
         return None
     number = parse_number(text)
     if number is None or number not in _INT64:
-        raise UsageError(f"--offsets: '{clip(text)}' isn't an offset; say a number, or - for an open end")
+        raise UsageError(f"--offsets: '{clip(text)}' isn't an offset; write a number, or - for an open end")
     return number
 
 
@@ -48,5 +48,5 @@ def _type(name: str) -> str:
 
         near = get_close_matches(name.lower(), known, n=1, cutoff=0.5)
         hint = f"; did you mean {known[near[0]]}?" if near else ""
-        raise NotFoundError(f"no record type is called {clip(name)}{hint}")
+        raise NotFoundError(f"unknown record type {clip(name)}{hint}")
     return found

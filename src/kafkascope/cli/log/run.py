@@ -135,7 +135,7 @@ class Command:
         sys.stdout.flush()
         if not self._reader.files and not self._reader.left_alone and not self._failed:
             filtered = "" if self._reader.selection.everything else ", or none that the filters take"
-            raise NotFoundError(f"{', '.join(self._paths)}: no file of a Kafka log is there{filtered}")
+            raise NotFoundError(f"{', '.join(self._paths)}: no files of a Kafka log{filtered}")
         parts = [count(self._reader.files, "file"), count(self._batches, "batch", "batches")]
         parts += [count(self._records, "record")] if self._records else []
         parts += [f"{number(self._reader.left_alone)} left alone"] if self._reader.left_alone else []

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 # Most files of each kind to name; a folder may have thousands.
 _MOST_NAMED = 10
+_LOG_BATCHES = "log_batches"
 
 
 def account_lines(
@@ -79,15 +80,20 @@ def read_lines(done: "Ingested") -> list[str]:
     contents = [count(packets, "packet")] if packets else []
     contents += [count(log_lines, "log line")] if log_lines else []
     contents += [count(plain, "plain frame")] if plain else []
+    recorded = bool(contents)
+    batches = done.rows.get(_LOG_BATCHES, 0)
+    contents += [count(batches, "batch", "batches")] if batches else []
+    exchanges = [count(done.exchanges, "exchange")] if recorded or not batches else []
     read = f"{count(len(done.new), 'file')} ({size(done.bytes)}) read: {join_names(contents) or 'nothing'}"
-    lines = [f"{read}, {count(done.exchanges, 'exchange')}{_span(done)}"]
+    lines = [", ".join([read, *exchanges]) + _span(done)]
     lines += odd_statuses(done.statuses)
     lost, places, pending = (
         sum(getattr(account, name) for account in accounts) for name in ("lost_bytes", "lost_places", "pending_bytes")
     )
+    streams = join_names(["Kafka streams"] * (recorded or not batches) + ["segments"] * bool(batches))
     if places:
         rest = f", {size(pending)} of it unless the next file has the rest" if pending else ""
-        lines.append(f"  lost: {size(lost)} in {count(places, 'place')} of Kafka streams{rest}")
+        lines.append(f"  lost: {size(lost)} in {count(places, 'place')} of {streams}{rest}")
     if done.problems:
         trouble = [f"{kind} ({number(problems)})" for kind, problems in sorted(done.problems.items())]
         lines.append(f"  problems in the files: {', '.join(trouble)}")

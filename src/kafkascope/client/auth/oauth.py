@@ -70,5 +70,5 @@ def _json(reply: Reply) -> dict[str, Any]:
 def _checked(token: Secret, where: str) -> Secret:
     text = token.reveal().strip()
     if not text or any(ord(character) not in _TOKEN for character in text):
-        raise InputError(f"{where} isn't a token, which is one word of visible characters")
+        raise InputError(f"{where}: a token is one word of visible characters")
     return Secret(text)

@@ -169,7 +169,7 @@ def _sasl(keys: Mapping[str, str], where: str) -> tuple[dict[str, Any], tuple[st
         module_there = login.module if login.module in _MODULES else "another login module"
         raise InputError(f"{where}: sasl.mechanism is {name}, but sasl.jaas.config has {module_there}, not {module}")
     return settings | _user(login), tuple(
-        f"{where}: sasl.jaas.config: no option is called {name}; did you mean {near}?"
+        f"{where}: sasl.jaas.config: unknown option {name}; did you mean {near}?"
         for name in login.options
         if (near := _likely_option(name))
     )

@@ -58,7 +58,7 @@ def check_options(group: Any, topics: Any, more: dict[str, Any]) -> ConsumerOpti
         raise UsageError("topics are names of topics")
     names = tuple(topics)
     if not names:
-        raise UsageError("no topic is named")
+        raise UsageError("no topic given; name at least one")
     for topic in names:
         _check_name(topic, "topic")
     unknown = sorted(more.keys() - set(ConsumerOptions.__dataclass_fields__))

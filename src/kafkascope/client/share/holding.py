@@ -34,7 +34,7 @@ class _Piece:
         self.state = HELD
         self.type: int | None = None
         self.then: int | None = None
-        # Whether it was sent before, with a result that leaves open what became of it.
+        # Whether it was sent before, with a result that leaves its outcome open.
         self.retried = False
 
     def part(self, first: int, last: int) -> "_Piece":
@@ -44,7 +44,7 @@ class _Piece:
 
 
 class Holding:
-    """`pieces` is how many ranges it takes to say what is held."""
+    """`pieces` is the number of ranges that describe what is held."""
 
     __slots__ = ("_firsts", "_pieces", "_queued", "partition")
 

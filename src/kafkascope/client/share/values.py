@@ -76,7 +76,7 @@ UNKNOWN_OUTCOMES = frozenset((NO_RESULT, CONNECTION_LOST)) | _AMBIGUOUS
 
 @dataclass(frozen=True, slots=True)
 class AcknowledgeResult:
-    """What became of an acknowledgement of a range. `code` is 0, an error code of Kafka, or a reason of our own below
+    """The outcome of an acknowledgement of a range. `code` is 0, an error code of Kafka, or a reason of our own below
     −1000. `sent` is False if the broker never got it; `unknown` means that it may have counted in spite of its code."""
 
     partition: SharePartition

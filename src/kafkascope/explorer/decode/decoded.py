@@ -36,7 +36,7 @@ _MOST_FRAMES = 8
 _OF_THE_PAGE = {
     "needs --as NAME:VERSION": "cannot be recognized from its bytes: enter the message, as NAME:VERSION",
     "`kafkascope apis` lists them": "the search finds names by a part of them",
-    "; @file reads a file, - standard input": "",
+    "; use @file to read a file, - for standard input": "",
 }
 
 

@@ -63,7 +63,7 @@ def not_called(noun: str, name: str, kinds: Collection[str]) -> str:
         folder = "api" if newest is None else "record" if other[1] in RECORD_KINDS else "message"
         file = name if newest is None else f"{name}/{newest}"
         return f"{name} is {describe_kind(*other)}: /{folder}/{file}.html"
-    return f"no {noun} is called {clip(name)}{suggest(name, kinds, 'the search finds names by a part of them')}"
+    return f"unknown {noun} {clip(name)}{suggest(name, kinds, 'the search finds names by a part of them')}"
 
 
 def _field(name: str) -> dict[str, Any]:

@@ -15,7 +15,7 @@ def make(name: str) -> Page:
     if places is None:
         near = near_fields(clip(name))
         hint = f"; did you mean {' or '.join(near)}?" if near else "; the search finds fields by a part of their name"
-        raise NotFoundError(f"no field is called {clip(name)}{hint}")
+        raise NotFoundError(f"unknown field {clip(name)}{hint}")
     listed = [_place(place) for place in places]
     spellings = sorted({place.path[-1] for place in places})
     kinds = {row["kind"] for row in listed}

@@ -33,7 +33,7 @@ def make(verdict: dict[str, Any] | None = None) -> Page:
         "example": _example(),
         "verdict": verdict,
     }
-    about = "A reference, a decoder and a traffic analysis for the Kafka protocol: every message of every release."
+    about = "A reference, a decoder and traffic analysis for the Kafka protocol: every message of every release."
     return Page("The Kafka wire", facts, about)
 
 

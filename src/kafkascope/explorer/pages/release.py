@@ -46,7 +46,7 @@ def known_release(text: str) -> str:
     except UsageError:
         oldest, *_, newest = releases()
         raise NotFoundError(
-            f"no Kafka release is called {clip(text)}; the catalog knows {oldest.name} to {newest.name}"
+            f"unknown Kafka release {clip(text)}; the catalog knows {oldest.name} to {newest.name}"
         ) from None
 
 

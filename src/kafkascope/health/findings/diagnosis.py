@@ -14,7 +14,8 @@ from kafkascope.health.findings import quorum as findings_quorum
 from kafkascope.health.findings import recordings as findings_recordings
 from kafkascope.health.findings import share as findings_share
 from kafkascope.health.findings import streams as findings_streams
-from kafkascope.health.findings.advice import Brokers, advice_of
+from kafkascope.health.findings.advice import advice_of
+from kafkascope.health.findings.brokers import Brokers
 from kafkascope.health.findings.episodes import Episode, Signs, gather_episodes
 from kafkascope.health.findings.rule import Limits, Rule, Severity
 from kafkascope.health.findings.rules import RULES, limits_of

@@ -28,11 +28,11 @@ def needs_of(thresholds: Mapping[str, float]) -> dict[str, Need]:
     pause_ms = _whole(limits["streams_long_pause"]["ms"])
     return {
         # For the commands in advice.
-        "brokers": _need("broker_address cluster_id node_id calls"),
-        "groups": _need("group_id coordinator"),
-        "captures": _need("capture_uri kind first_at last_at frames lost_bytes tls_bytes tcp_bytes"),
-        "quarantine": _need("capture_uri recorded_at exchange_id kind message"),
-        "share_deliveries": _need(
+        "brokers": need("broker_address cluster_id node_id calls"),
+        "groups": need("group_id coordinator"),
+        "captures": need("capture_uri kind first_at last_at frames lost_bytes tls_bytes tcp_bytes"),
+        "quarantine": need("capture_uri recorded_at exchange_id kind message"),
+        "share_deliveries": need(
             "group_id topic topic_id partition first_offset last_offset delivery_count member_id client_id acquired_at"
             " lock_timeout_ms renewals outcome outcome_at archived acquire_exchange_id outcome_exchange_id rule",
             lambda column: (
@@ -45,54 +45,54 @@ def needs_of(thresholds: Mapping[str, float]) -> dict[str, Need]:
                 )
             ),
         ),
-        "share_group_health": _need(
+        "share_group_health": need(
             "group_id minute_at members acquired redelivered accepted released rejected lag lag_partitions"
             " standing_still near_limit"
         ),
-        "streams_group_health": _need(
+        "streams_group_health": need(
             "group_id minute_at members joined left lost fenced tasks moves pause_max_ms standbys_missing"
             " shutdown_requests"
         ),
-        "streams_tasks": _need(
+        "streams_tasks": need(
             "group_id member_id client_id subtopology_id partition role from_at to_at ended_by from_exchange_id"
             " to_exchange_id",
             lambda column: column("role") == "warmup",
         ),
-        "streams_moves": _need(
+        "streams_moves": need(
             "group_id subtopology_id partition released_at taken_at pause_ms cause warm exchange_id",
             lambda column: column("pause_ms") >= pause_ms,
         ),
-        "streams_unheld": _need(
+        "streams_unheld": need(
             "group_id subtopology_id partition from_at to_at cause ended_by known exchange_id",
             lambda column: (
                 column("known")
                 & ((column("cause") == "new") | column("ended_by").is_null() | (column("ended_by") != "taken"))
             ),
         ),
-        "streams_lost_members": _need(
+        "streams_lost_members": need(
             "group_id member_id client_id last_seen_at noticed_at silent_ms how active_tasks standby_tasks warmup_tasks"
             " exchange_id"
         ),
-        "streams_statuses": _need("group_id name detail from_at to_at members exchange_id"),
-        "quorum_replicas": _need(
+        "streams_statuses": need("group_id name detail from_at to_at members exchange_id"),
+        "quorum_replicas": need(
             "observed_at leader_id leader_epoch replica_id role lag lag_ms fetch_age_ms exchange_id cluster_id"
         ),
-        "quorum_events": _need(
+        "quorum_events": need(
             "occurred_at kind node_id cause duration_ms voting_ms previous_leader_id detail exchange_id cluster_id",
             lambda column: column("kind").isin(
                 ["elected", "election_failed", "leaderless", "resigned", "voters_changed"]
             ),
         ),
-        "api_latency": _need(
+        "api_latency": need(
             "minute_at api broker_address long_poll calls unanswered p99_us max_us slowest_exchange_id"
         ),
-        "api_errors": _need(
+        "api_errors": need(
             "minute_at api error_code error client_id broker_address calls first_at last_at first_exchange_id"
         ),
-        "throttling": _need(
+        "throttling": need(
             "minute_at api client_id broker_address throttled throttle_ms max_throttle_ms longest_exchange_id"
         ),
-        "client_versions": _need(
+        "client_versions": need(
             "client_software client_id api_key api api_version calls connections first_at last_at first_release"
             " last_release in_newest_release last_exchange_id",
             lambda column: ~column("in_newest_release"),
@@ -106,7 +106,7 @@ def _whole(threshold: float) -> int:
     return floor(min(threshold, 1 << 31))
 
 
-def _need(columns: str, where: Where | None = None) -> Need:
+def need(columns: str, where: Where | None = None) -> Need:
     return Need(tuple(columns.split()), where)
 
 

@@ -1,10 +1,16 @@
 """The rules about the quorum: thresholds with reasons, the summary and advice of each finding."""
 
-from kafkascope.formatting import count, span
+from kafkascope.formatting import count, first_names, span
 from kafkascope.health.findings.episodes import Episode
 from kafkascope.health.findings.rule import Limits, Rule, SeverityAndSummary, Threshold
-from kafkascope.health.findings.words import names, nodes, of_cluster_quoted, words_with_counts
+from kafkascope.health.findings.words import nodes, of_cluster_quoted, phrased, quoted, times
 
+ELECTION_CAUSES = {
+    "resigned": "leader resigned",
+    "lost": "leader lost",
+    "timeout": "leader out of reach",
+    "no_leader": "no leader before",
+}
 _REPLICAS, _EVENTS = ("quorum_replicas",), ("quorum_events",)
 _DESCRIBE = "`kafkascope describe quorum BROKER`"
 _FETCH_TIMEOUT = "controller.quorum.fetch.timeout.ms: a voter that gets no response for that long starts an election"
@@ -14,7 +20,7 @@ _SESSION = "broker.session.timeout.ms: brokers notice controllers that don't res
 def _leader_lost(episode: Episode, limits: Limits) -> SeverityAndSummary:
     longest = episode.number("leaderless_ms")
     losses, leaders = episode.number("elections"), nodes(episode.named["lost_leaders"])
-    lost = f"its leader, {leaders}," if losses == 1 else f"its leader ×{losses:,.0f} ({leaders})"
+    lost = f"its leader, {leaders}," if losses == 1 else f"its leader {times(losses)} ({leaders})"
     lasted = f"for {span(longest)}" if losses == 1 else f"for up to {span(longest)}"
     summary = (
         f"The {of_cluster_quoted(episode.subject)} lost {lost} and had no leader {lasted}; new leader: "
@@ -36,7 +42,7 @@ def _frequent_elections(episode: Episode, limits: Limits) -> SeverityAndSummary 
         return None
     summary = (
         f"The {of_cluster_quoted(episode.subject)} held {count(episode.number('elections'), 'election')} in "
-        f"{span(episode.length_ms)}; cause: {words_with_counts(episode.named['causes'])}."
+        f"{span(episode.length_ms)}; cause: {phrased(episode.named['causes'], ELECTION_CAUSES)}."
     )
     return "warning", summary
 
@@ -63,10 +69,8 @@ def _never_fetched(episode: Episode, limits: Limits) -> SeverityAndSummary | Non
     longest = episode.number("unknown_ms")
     if longest < limits["ms"]:
         return None
-    leader = nodes(episode.named["leaders"])
-    node = of_cluster_quoted(episode.subject)
-    summary = f"N{node[1:]} didn't fetch from its leader ({leader}) for {span(longest)}."
-    return "warning", summary
+    node, leaders = of_cluster_quoted(episode.subject), nodes(episode.named["leaders"])
+    return "warning", f"N{node[1:]} didn't fetch from the leader {leaders} for {span(longest)}."
 
 
 def _majority_at_risk(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
@@ -87,17 +91,21 @@ def _resigned(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     if episode.number("resignations") < limits["resignations"]:
         return None
     resignations, leaders = episode.number("resignations"), nodes(episode.named["leaders"])
-    often = "" if resignations == 1 else f" ×{resignations:,.0f}"
+    often = "" if resignations == 1 else f" {times(resignations)}"
     return "info", f"The leader of the {of_cluster_quoted(episode.subject)} resigned{often}: {leaders}."
 
 
 def _voters_changed(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     if episode.number("changes") < limits["changes"]:
         return None
-    return (
-        "info",
-        f"The voters of the {of_cluster_quoted(episode.subject)} changed: {names(episode.samples('voters'))}.",
-    )
+    changes = [f"from {before} to {after}" for before, after in map(_voters, episode.samples("voters"))]
+    return "info", f"The voters of the {of_cluster_quoted(episode.subject)} changed {first_names(changes, 5)}."
+
+
+def _voters(change: str) -> tuple[str, str]:
+    """Of `1,2,3 to 1,2,3,4`."""
+    before, _, after = change.partition(" to ")
+    return quoted(before), quoted(after or "unknown")
 
 
 RULES = (
@@ -128,7 +136,7 @@ RULES = (
             ),
             Threshold("critical_ms", 9000, "ms", _SESSION),
         ),
-        f"Whether there is a leader now: {_DESCRIBE}. If not, a majority of controllers is down or can't reach one "
+        f"Check if there is a leader now: {_DESCRIBE}. If not, a majority of controllers is down or can't reach one "
         "another. Start them; don't format any.",
         _leaderless,
     ),

@@ -3,7 +3,7 @@
 from kafkascope.formatting import count, percent, span
 from kafkascope.health.findings.episodes import Episode
 from kafkascope.health.findings.rule import Limits, Rule, SeverityAndSummary, Threshold
-from kafkascope.health.findings.words import counted, name_counts, quoted, words_with_counts
+from kafkascope.health.findings.words import counted, name_counts, quoted, times, words_with_counts
 
 _DELIVERIES, _MINUTES = ("share_deliveries",), ("share_group_health",)
 _DESCRIBE = "`kafkascope describe share-group BROKER {group}`"
@@ -38,7 +38,7 @@ def _lock_expired(episode: Episode, limits: Limits) -> SeverityAndSummary | None
     if records < limits["records"]:
         return None
     lock = span(episode.number("lock_timeout_ms"))
-    went = _redelivered(episode) or "; not seen redelivered"
+    went = _redelivered(episode) or "; no redelivery was recorded"
     its = "its" if records == 1 else "their"
     summary = f"{_member(episode)} held {count(records, 'record')} past {its} {lock} lock{went}."
     return ("critical" if records >= limits["critical_records"] else "warning"), summary
@@ -87,7 +87,8 @@ def _near_limit(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     if records < limits["records"]:
         return None
     deliveries = count(records, "delivery", "deliveries")
-    return "warning", f"Share group {quoted(episode.subject)} had {deliveries} close to the delivery limit."
+    summary = f"Share group {quoted(episode.subject)} had {deliveries} with at most one more left before the limit."
+    return "warning", summary
 
 
 def _disconnected(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
@@ -129,8 +130,8 @@ def _refused(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
 def _lag_growing(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     grown = episode.number("growth")
     summary = (
-        f"The lag of {_group(episode.subject)} grew by {grown:,.0f} to {episode.number('lag'):,.0f} records in "
-        f"{span(episode.length_ms)}."
+        f"The lag of {_group(episode.subject)} grew by {count(grown, 'record')} in {span(episode.length_ms)}, to "
+        f"{episode.number('lag'):,.0f}."
     )
     return ("critical" if episode.length_ms >= limits["critical_minutes"] * 60_000 else "warning"), summary
 
@@ -149,7 +150,7 @@ def _session_reset(episode: Episode, limits: Limits) -> SeverityAndSummary | Non
     if calls < limits["calls"]:
         return None
     errors = name_counts(episode.named["errors"])
-    summary = f"Client {quoted(episode.subject)} lost its share session ×{calls:,.0f}: {errors}."
+    summary = f"Client {quoted(episode.subject)} lost its share session {times(calls)}: {errors}."
     return ("warning" if calls >= limits["warning_calls"] else "info"), summary
 
 
@@ -324,7 +325,7 @@ RULES = (
         "share_no_members",
         "warning; critical from `critical_minutes` on",
         "share_group",
-        "Records wait for a group without members.",
+        "Records wait for a group without members: nobody processes them until one joins.",
         _MINUTES,
         (
             Threshold("minutes", 1, "minutes", "longer than group.share.session.timeout.ms (45 s), so not a restart"),

@@ -3,8 +3,23 @@
 from kafkascope.formatting import count, span
 from kafkascope.health.findings.episodes import Episode
 from kafkascope.health.findings.rule import Limits, Rule, Severity, SeverityAndSummary, Threshold
-from kafkascope.health.findings.words import name_counts, names, quoted, words_with_counts
+from kafkascope.health.findings.words import name_counts, names, phrased, quoted, times
 
+# What ended a task at its last member, and `new`.
+_CAUSES = {
+    "new": "new task",
+    "revoked": "revoked from its member",
+    "promoted": "role changed",
+    "demoted": "role changed",
+    "changed": "role changed",
+    "left": "member left",
+    "lost": "member disappeared",
+    "fenced": "member fenced",
+    "rejoined": "member rejoined without it",
+    "closed": "connection closed",
+    "gone": "member no longer described",
+    "unseen": "hole in the recording",
+}
 _MINUTES, _STATUSES = ("streams_group_health",), ("streams_statuses", "streams_group_health")
 _DESCRIBE = "`kafkascope describe streams-group BROKER {group}`"
 _CONFIG = "kafka-configs.sh --bootstrap-server BROKER --alter --entity-type groups --entity-name {group} --add-config"
@@ -32,7 +47,7 @@ def _unheld(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     up_to = "up to " if episode.subjects > 1 else ""
     summary = (
         f"{_task(episode)} had no owner for {up_to}{span(longest)}{still}; cause: "
-        f"{words_with_counts(episode.named['causes'])}."
+        f"{phrased(episode.named['causes'], _CAUSES)}."
     )
     return ("critical" if longest >= limits["critical_ms"] else "warning"), summary
 
@@ -45,7 +60,7 @@ def _long_pause(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     state = f", {cold:.0f} of them to members without a copy of the state" if cold else ""
     summary = (
         f"{_task(episode)} stalled for up to {span(longest)} in {count(episode.number('moves'), 'move')}{state}; "
-        f"cause: {words_with_counts(episode.named['causes'])}."
+        f"cause: {phrased(episode.named['causes'], _CAUSES)}."
     )
     return ("critical" if longest >= limits["critical_ms"] else "warning"), summary
 
@@ -68,10 +83,12 @@ def _many_moves(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     moves, tasks = episode.number("moves"), episode.number("tasks")
     if moves < limits["moves"] or moves < limits["moves_per_task"] * tasks:
         return None
+    changes = {"joined": "joined", "left": "left", "lost": "disappeared"}
+    counts = {words: episode.number(name) for name, words in changes.items()}
+    members = ", ".join(f"{number:,.0f} {words}" for words, number in counts.items() if number)
     summary = (
         f"Streams group {quoted(episode.subject)} with {count(tasks, 'task')} had {count(moves, 'move')} in "
-        f"{span(episode.length_ms)}: {count(episode.number('joined'), 'member')} joined, "
-        f"{count(episode.number('left'), 'member')} left, {count(episode.number('lost'), 'member')} disappeared."
+        f"{span(episode.length_ms)}{f'; members: {members}' if members else ''}."
     )
     return "warning", summary
 
@@ -89,7 +106,7 @@ def _warmup_stuck(episode: Episode, limits: Limits) -> SeverityAndSummary | None
     if longest < limits["ms"] and dropped < limits["dropped"]:
         return None
     summary = f"{_task(episode)} {'was' if episode.subjects == 1 else 'were'} warmed up for up to {span(longest)}"
-    ended = f", dropped ×{dropped:,.0f}," if dropped else ""
+    ended = f", was dropped {times(dropped)}" if dropped else ""
     return "warning", f"{summary}{ended} and didn't become active."
 
 
@@ -139,7 +156,7 @@ class _StatusTeller:
         if longest < limits["ms"]:
             return None
         details = episode.samples("details")
-        detail = f": {details[0].rstrip('.')}" if details else ""
+        detail = f": {quoted(details[0].rstrip('.'))}" if details else ""
         severity = self.after if self.after and longest >= limits["later_ms"] else self.severity
         lasting = f" for {span(longest)}" if longest else ""  # no duration: it was seen once
         return severity, f"Streams group {quoted(episode.subject)} {self.says}{lasting}{detail}."

@@ -1,8 +1,10 @@
 """Formats the names, counts, clusters and nodes in the sentences of findings."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from kafkascope.formatting import first_names
+from kafkascope.health.findings.brokers import split_cluster
 
 
 def quoted(name: object) -> str:
@@ -32,23 +34,39 @@ def words_with_counts(counts: Mapping[str, float], most: int = 5) -> str:
     return first_names([f"{name.replace('_', ' ')} ×{number:,.0f}" for name, number in _ordered(counts)], most)
 
 
+def phrased(counts: Mapping[str, float], phrases: Mapping[str, str]) -> str:
+    """Like `words_with_counts`, with the phrase for each word that has one."""
+    by_phrase: Counter[str] = Counter()
+    for name, number in counts.items():
+        by_phrase[phrases.get(name, name)] += round(number)
+    return words_with_counts(by_phrase)
+
+
+def times(number: float) -> str:
+    """`once`, `3 times`."""
+    return "once" if number == 1 else f"{number:,.0f} times"
+
+
 def names(counts: Iterable[str], most: int = 5) -> str:
     """`0_1`, `0_2` and 4 more: each in backticks, in alphabetical order."""
     return first_names([quoted(name) for name in sorted(counts)], most)
 
 
 def nodes(counts: Iterable[str]) -> str:
-    """`node 1, node 2`: without backticks, since they are numbers and not names."""
-    return first_names(sorted(counts), 5)
+    """node `1`, node `2`."""
+    return first_names([_node_quoted(node) for node in sorted(counts)], 5)
 
 
 def of_cluster_quoted(subject: str) -> str:
-    """`node 2 of cluster Ab-1` and `quorum at 10.0.0.1:9093`, with the cluster in backticks."""
-    for between in (" of cluster ", " at "):
-        what, found, cluster = subject.partition(between)
-        if found:
-            return f"{what}{between}{quoted(cluster)}"
-    return subject
+    """`node 2 of cluster Ab-1` and `quorum at 10.0.0.1:9093`, with the node and the cluster in backticks."""
+    what, between, cluster = split_cluster(subject)
+    return _node_quoted(what) + (f"{between}{quoted(cluster)}" if cluster else "")
+
+
+def _node_quoted(text: str) -> str:
+    """`node 2`, with the number in backticks; other words stay as they are."""
+    what, _, number = text.partition(" ")
+    return f"node {quoted(number)}" if what == "node" else text
 
 
 def _ordered(counts: Mapping[str, float]) -> list[tuple[str, float]]:

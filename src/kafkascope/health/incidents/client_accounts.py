@@ -5,13 +5,24 @@ from collections import Counter
 
 from kafkascope.formatting import span
 from kafkascope.health.findings.rules import RULES
-from kafkascope.health.incidents.account import Account, listed, number, quoted
+from kafkascope.health.findings.words import quoted
+from kafkascope.health.incidents.account import Account, command, listed, number
 from kafkascope.health.incidents.causes import ORDINARY_ERRORS
 from kafkascope.health.incidents.facts import Facts
 from kafkascope.health.incidents.incident import Confidence, key_of
 from kafkascope.health.incidents.stories import Story
 
 _ALONE_DISPROOF = "The exchanges that prove it, or the log of the broker or client, show another reason."
+_TOPICS_EXISTED = "The topics existed at that time: the controller's log shows when they were created."
+_DISPROOFS = {
+    "share_no_members": "The coordinator's log shows members at that time: then their heartbeats weren't recorded.",
+    "streams_missing_source_topics": _TOPICS_EXISTED,
+    "streams_missing_internal_topics": _TOPICS_EXISTED,
+    "streams_incorrectly_partitioned_topics": "The topics had equal numbers of partitions at that time: the "
+    "controller's log shows when partitions were added.",
+    "streams_topology_refused": "Later heartbeats of the same client were accepted without a change of its build.",
+    "streams_shutdown": "No member's log has an exception of that time: then the shutdown was intended.",
+}
 
 
 def login_refused(story: Story, facts: Facts) -> Account:
@@ -24,7 +35,7 @@ def login_refused(story: Story, facts: Facts) -> Account:
         "is changed.",
         "The broker's log names another reason for the refusal.",
         "Compare user, password and mechanism of the client with the broker's: `sasl.mechanism`, `sasl.jaas.config`. "
-        "SCRAM users: `kafka-configs.sh --bootstrap-server BROKER --describe --entity-type users`.",
+        f"SCRAM users: {_command(story, facts, 'kafka-configs.sh', '--describe', '--entity-type', 'users')}.",
     )
 
 
@@ -37,7 +48,8 @@ def access_denied(story: Story, facts: Facts) -> Account:
         f"Client {listed(clients)} may not call {listed(apis)}: {_errors(errors)}.",
         "No ACL allows what the client asks for. It doesn't go away by itself.",
         "The ACLs allow it, and the broker's authorizer log shows another principal.",
-        "List the ACLs: `kafka-acls.sh --bootstrap-server BROKER --list`. The error names the resource that lacks one.",
+        f"List the ACLs: {_command(story, facts, 'kafka-acls.sh', '--list')}. The error names the resource that lacks "
+        "one.",
     )
 
 
@@ -50,7 +62,7 @@ def ordinary_errors(story: Story, facts: Facts) -> Account:
         "ordinary_errors",
         f"{quoted(first.subject)} of client {listed(clients)} returned {_errors(errors)}.",
         f"This is an ordinary response: {'; '.join(reasons)}.",
-        "The group existed at that time: then the client asked the wrong cluster.",
+        _ordinary_disproof(errors),
         "Nothing to do.",
     )
 
@@ -63,7 +75,7 @@ def quota_exceeded(story: Story, _: Facts) -> Account:
         "quota_exceeded",
         f"Client {quoted(first.subject)} was throttled for {span(total)} in all by its quota.",
         "It produces, fetches or requests more than its quota allows, so brokers delay their responses.",
-        "No quota is set for the client or its user: then the broker's default quota applies.",
+        "No quota is set for the client, for its user or by default: then the delays have another reason.",
         first.advice,
     )
 
@@ -97,7 +109,7 @@ def recording_unread(story: Story, _: Facts) -> Account:
         story,
         "recording_unread",
         "The unreadable part isn't checked: the clusters may be in worse health than reported.",
-        "The ports of these bytes aren't Kafka's.",
+        "These bytes belong to another program: then nothing of Kafka's is missing.",
     )
 
 
@@ -122,7 +134,7 @@ def as_the_rule_says(story: Story, _: Facts) -> Account:
         story.cause.name if story.cause else first.rule,
         first.summary,
         rule.says if rule else first.summary,
-        _ALONE_DISPROOF,
+        _DISPROOFS.get(first.rule, _ALONE_DISPROOF),
         first.advice,
         certain=story.cause is not None,
     )
@@ -143,6 +155,21 @@ def _named(story: Story, facts: Facts) -> tuple[Counter[str], list[str]]:
         errors += facts.named[key_of(finding)].errors
         clients += facts.named[key_of(finding)].clients
     return errors, [name for name, _ in sorted(clients.items(), key=lambda item: (-item[1], item[0]))]
+
+
+def _command(story: Story, facts: Facts, program: str, *arguments: str) -> str:
+    """A command for the broker that most of these errors came from."""
+    brokers: Counter[str] = Counter()
+    for finding in story.anchors:
+        brokers += facts.named[key_of(finding)].brokers
+    address = max(brokers, key=lambda name: (brokers[name], name), default=facts.brokers.of_cluster(None))
+    return command(program, "--bootstrap-server", address, *arguments)
+
+
+def _ordinary_disproof(errors: Counter[str]) -> str:
+    if "GROUP_ID_NOT_FOUND" in errors:
+        return "The group existed at that time: then the client asked the wrong cluster."
+    return "The client had logged in: then another setting forbids it."
 
 
 def _errors(errors: Counter[str]) -> str:

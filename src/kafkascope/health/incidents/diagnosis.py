@@ -1,7 +1,7 @@
 """Turns findings into incidents, the worst first, and incidents into a verdict."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from kafkascope.formatting import count
@@ -63,11 +63,7 @@ def verdict_of(incidents: Iterable[Incident]) -> IncidentVerdict:
 
 
 def _incident(story: Story, facts: Facts) -> Incident:
-    tell = (
-        _ACCOUNTS.get(story.cause.name, client_accounts.as_the_rule_says)
-        if story.cause
-        else client_accounts.as_the_rule_says
-    )
+    tell = _ACCOUNTS.get(story.cause.name if story.cause else "", client_accounts.as_the_rule_says)
     account = tell(story, facts)
     impact, notes = impact_of(story, facts)
     consequences = [Consequence(_CAUSE, *key_of(finding)) for finding in story.anchors]
@@ -76,20 +72,13 @@ def _incident(story: Story, facts: Facts) -> Incident:
         for role, finding in sorted(story.consequences, key=lambda item: (item[1].from_at, *key_of(item[1])))
     ]
     return Incident(
-        account.cause,
-        _severity(story),
-        account.subject_kind,
-        account.subject,
-        min(finding.from_at for finding in story.anchors),
-        _end(story, facts),
-        account.title,
-        account.explanation,
-        account.confidence,
-        account.disproof,
-        impact,
-        account.advice,
-        tuple(consequences),
-        notes,
+        **asdict(account),
+        severity=_severity(story),
+        from_at=min(finding.from_at for finding in story.anchors),
+        to_at=_end(story, facts),
+        impact=impact,
+        consequences=tuple(consequences),
+        notes=notes,
     )
 
 

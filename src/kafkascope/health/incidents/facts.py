@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from kafkascope.health.findings.api import named_error, rule_of_error
+from kafkascope.health.findings.brokers import Brokers, Node, node_of
 from kafkascope.health.findings.diagnosis import Finding
 from kafkascope.health.findings.episodes import MINUTE_US
 from kafkascope.health.findings.recordings import OBSERVED
 from kafkascope.health.incidents.incident import FindingKey, key_of
-from kafkascope.health.incidents.subjects import Node, group_of, node_of
+from kafkascope.health.incidents.subjects import group_of
 
 Row = Mapping[str, Any]
 
@@ -25,8 +26,8 @@ _OUTCOME_RULES = {
     "disconnected": "share_member_disconnected",
     "moved": "share_moved",
 }
-_BEHIND = ("quorum_follower_behind", "quorum_observer_behind", "quorum_replica_never_fetched")
-_OUTAGES = ("quorum_leader_lost", "quorum_leaderless", *_BEHIND)
+BEHIND = ("quorum_follower_behind", "quorum_observer_behind", "quorum_replica_never_fetched")
+_OUTAGES = ("quorum_leader_lost", "quorum_leaderless", *BEHIND)
 # A replica that fetched this recently is back.
 _FRESH_MS = 1_000
 # As many names per finding are kept; a page shows fewer.
@@ -84,10 +85,7 @@ class Redirect(NamedTuple):
 
 @dataclass(slots=True)
 class Facts:
-    nodes: dict[str, Node] = field(default_factory=dict)  # by broker address
-    cluster_of: dict[str, str | None] = field(default_factory=dict)  # by broker address
-    calls: Counter[str] = field(default_factory=Counter)  # by broker address
-    coordinators: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))  # addresses by group
+    brokers: Brokers = field(default_factory=Brokers)
     elections: list[Election] = field(default_factory=list)
     restarts: dict[Node, list[int]] = field(default_factory=dict)
     closings: dict[Node, list[int]] = field(default_factory=dict)  # of the connection it fetches over
@@ -97,20 +95,6 @@ class Facts:
     unanswered: defaultdict[tuple[int, str], int] = field(default_factory=lambda: defaultdict(int))  # minute, address
     unheld: defaultdict[str, list[tuple[int, int | None]]] = field(default_factory=lambda: defaultdict(list))
     recorded_until: int | None = None
-
-    @property
-    def several_clusters(self) -> bool:
-        return len(set(self.cluster_of.values()) - {None}) > 1
-
-    def bootstrap(self, cluster: str | None, without: Iterable[Node] = ()) -> str | None:
-        """The broker with the most responses: in this cluster if it's known, and none of the nodes in `without`."""
-        avoided = set(without)
-        known = [
-            (cluster is not None and node.cluster == cluster, self.calls[address], address)
-            for address, node in self.nodes.items()
-            if node not in avoided and (cluster is None or node.cluster in (None, cluster))
-        ]
-        return max(known)[2] if known else None
 
 
 def read_facts(findings: Iterable[Finding], marts: Mapping[str, Iterable[Row]]) -> Facts:
@@ -125,10 +109,7 @@ def read_facts(findings: Iterable[Finding], marts: Mapping[str, Iterable[Row]]) 
     for row in rows("captures"):
         if row["kind"] != OBSERVED and row["last_at"] is not None:
             facts.recorded_until = max(facts.recorded_until or 0, row["last_at"])
-    _brokers(rows("brokers"), facts)
-    for row in rows("groups"):
-        if row["coordinator"] is not None:
-            facts.coordinators[row["group_id"]].add(row["coordinator"])
+    facts.brokers = Brokers(rows("brokers"), rows("groups"))
     _quorum_events(rows("quorum_events"), facts)
     _replicas(rows("quorum_replicas"), by_rule, facts)
     _deliveries(rows("share_deliveries"), by_rule, facts)
@@ -136,14 +117,6 @@ def read_facts(findings: Iterable[Finding], marts: Mapping[str, Iterable[Row]]) 
     _errors(rows("api_errors"), by_rule, facts)
     _unanswered(rows("api_latency"), by_rule, facts)
     return facts
-
-
-def _brokers(rows: Iterable[Row], facts: Facts) -> None:
-    for row in rows:
-        facts.calls[row["broker_address"]] += row["calls"] or 0
-        facts.cluster_of[row["broker_address"]] = row["cluster_id"]
-        if row["node_id"] is not None:
-            facts.nodes[row["broker_address"]] = Node(row["cluster_id"], row["node_id"])
 
 
 def _quorum_events(rows: Iterable[Row], facts: Facts) -> None:
@@ -169,7 +142,7 @@ def _quorum_events(rows: Iterable[Row], facts: Facts) -> None:
 def _replicas(rows: Iterable[Row], by_rule: Mapping[str, list[Finding]], facts: Facts) -> None:
     """Notes when a replica that was behind is first seen to fetch again."""
     watched: defaultdict[Node, list[Finding]] = defaultdict(list)
-    for rule in _BEHIND:
+    for rule in BEHIND:
         for finding in by_rule.get(rule, ()):
             node = node_of(finding.subject)
             if node is not None:

@@ -3,13 +3,15 @@
 from collections import Counter
 
 from kafkascope.formatting import count
+from kafkascope.health.findings.brokers import Node
 from kafkascope.health.findings.diagnosis import Finding
 from kafkascope.health.findings.episodes import MINUTE_US
+from kafkascope.health.findings.words import counted
 from kafkascope.health.incidents.causes import OUTAGE_ERRORS
 from kafkascope.health.incidents.facts import AFTER_US, SAME_MOMENT_US, Facts
 from kafkascope.health.incidents.incident import WEIGHTS
 from kafkascope.health.incidents.stories import Story
-from kafkascope.health.incidents.subjects import LEADER_FAILED, Node, group_of
+from kafkascope.health.incidents.subjects import LEADER_FAILED, group_of
 
 _LATE = frozenset({"share_lock_expired", "share_member_disconnected", "share_moved"})
 # For an outage, only what began during it counts.
@@ -47,7 +49,7 @@ def impact_of(story: Story, facts: Facts) -> tuple[dict[str, int | float], tuple
         redirected, unanswered = _redirected(story, facts, nodes), _unanswered(story, facts, nodes)
         sums["calls_failed"] += redirected.total() + unanswered
         if redirected:
-            errors = ", ".join(f"×{number:,} {error}" for error, number in sorted(redirected.items()))
+            errors = counted(redirected)
             notes.append(f"Clients were redirected meanwhile, as the protocol intends: {errors}.")
         if unanswered:
             notes.append(f"{count(unanswered, 'other call')} to the node got no response.")
@@ -102,13 +104,13 @@ def _is_outage(story: Story) -> bool:
 def _redirected(story: Story, facts: Facts, nodes: set[Node]) -> Counter[str]:
     """Counts redirects by all brokers of a cluster that lost its leader, otherwise by the node itself."""
     clusters = {entity[1] for entity in story.entities if entity[0] == "quorum"}
-    whole = story.cause is not None and story.cause.name == "leader_lost"
+    brokers, whole = facts.brokers, story.cause is not None and story.cause.name == "leader_lost"
     errors: Counter[str] = Counter()
     for redirect in facts.redirects:
-        of_cluster = redirect.address in facts.cluster_of and facts.cluster_of[redirect.address] in clusters
+        of_cluster = redirect.address in brokers.cluster_of and brokers.cluster_of[redirect.address] in clusters
         if (
             redirect.error in OUTAGE_ERRORS
-            and (of_cluster if whole else facts.nodes.get(redirect.address) in nodes)
+            and (of_cluster if whole else brokers.nodes.get(redirect.address) in nodes)
             and story.from_at - SAME_MOMENT_US <= redirect.first_at <= story.to_at + AFTER_US
         ):
             errors[redirect.error] += redirect.calls
@@ -119,5 +121,5 @@ def _unanswered(story: Story, facts: Facts, nodes: set[Node]) -> int:
     return sum(
         calls
         for (minute, address), calls in facts.unanswered.items()
-        if facts.nodes.get(address) in nodes and story.from_at - MINUTE_US < minute <= story.to_at
+        if facts.brokers.nodes.get(address) in nodes and story.from_at - MINUTE_US < minute <= story.to_at
     )

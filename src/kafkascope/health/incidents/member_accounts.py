@@ -2,21 +2,18 @@
 
 from kafkascope.formatting import count, span
 from kafkascope.health.findings.diagnosis import Finding
+from kafkascope.health.findings.words import quoted
 from kafkascope.health.incidents.account import (
     Account,
-    broker_of,
     command,
     counted,
     listed,
     names_in,
     number,
-    quoted,
 )
 from kafkascope.health.incidents.facts import SAME_MOMENT_US, Facts
 from kafkascope.health.incidents.stories import Story
 from kafkascope.health.incidents.subjects import client_of, group_of
-
-_TWICE = "so their work is done twice"
 
 
 def member_hung(story: Story, facts: Facts) -> Account:
@@ -33,10 +30,15 @@ def _share_member_hung(story: Story, held: list[Finding], facts: Facts) -> Accou
     )
     lengthen = command(
         "kafka-configs.sh --bootstrap-server",
-        *(broker_of(group, facts), "--alter", "--entity-type", "groups", "--entity-name", group),
+        *(facts.brokers.of_group(group), "--alter", "--entity-type", "groups", "--entity-name", group),
         *("--add-config", "share.record.lock.duration.ms=60000"),
     )
     end = " It acknowledged them later and was refused: it was alive, but too slow for the lock." if late else ""
+    twice = (
+        "The broker delivered them to other members, so their work is done twice."
+        if any("redelivered_to" in finding.figures for finding in held)
+        else "The broker offers them to other members, which do the work again."
+    )
     return Account(
         "member_hung",
         first.subject_kind,
@@ -44,7 +46,7 @@ def _share_member_hung(story: Story, held: list[Finding], facts: Facts) -> Accou
         f"{_member(first)} of share group {quoted(group)} kept {count(records, 'record')} past the lock of {lock}"
         f"{_redelivered(held)}.",
         f"It neither acknowledged nor renewed the records in time: it hangs, or its work takes longer than the lock. "
-        f"The broker delivered them to other members, {_TWICE}.{end}",
+        f"{twice}{end}",
         "certain" if late else "likely",
         f"The application's log shows the work done within {lock}: then its acknowledgements were delayed on the way.",
         f"Take a thread dump of the member while it hangs (`jcmd PID Thread.print`). If the work takes that long, "
@@ -55,7 +57,7 @@ def _share_member_hung(story: Story, held: list[Finding], facts: Facts) -> Accou
 def _streams_member_hung(story: Story, facts: Facts) -> Account:
     first = story.anchors[0]
     group, members = group_of(first) or "", max(number(finding, "members") for finding in story.anchors)
-    describe = command("kafkascope describe streams-group", broker_of(group, facts), group)
+    describe = command("kafkascope describe streams-group", facts.brokers.of_group(group), group)
     return Account(
         "member_hung",
         first.subject_kind,
@@ -93,7 +95,7 @@ def poison_record(story: Story, facts: Facts) -> Account:
     topic, _, index = ("TOPIC", "", "N") if crowd else partition.rpartition("-")
     read = command(
         "kafka-console-consumer.sh --bootstrap-server",
-        *(broker_of(group, facts), "--topic", topic, "--partition", index),
+        *(facts.brokers.of_group(group), "--topic", topic, "--partition", index),
         *("--offset", offsets[0].partition("-")[0] if offsets else "N", "--max-messages", "1"),
     )
     released = outcomes == {"released"}
@@ -106,7 +108,7 @@ def poison_record(story: Story, facts: Facts) -> Account:
         (
             f"Members released it one after another until the delivery limit; the last was {last}. "
             if released
-            else "Members that got it hung, crashed or released it, until the delivery limit. "
+            else "Members that received it hung, crashed or released it, until the delivery limit. "
         )
         + "The broker no longer delivers it to this group.",
         "certain" if released else "likely",
@@ -127,14 +129,14 @@ def member_crashed(story: Story, facts: Facts) -> Account:
 def _share_member_crashed(story: Story, facts: Facts) -> Account:
     first = story.anchors[0]
     group, records = group_of(first) or "", sum(number(finding, "records") for finding in story.anchors)
-    describe = command("kafkascope describe share-group", broker_of(group, facts), group)
+    describe = command("kafkascope describe share-group", facts.brokers.of_group(group), group)
     return Account(
         "member_crashed",
         first.subject_kind,
         first.subject,
         f"{_member(first)} of share group {quoted(group)} disappeared with {count(records, 'record')} in "
         f"hand{_redelivered(story.anchors)}.",
-        "Its connection closed while it held the records, and it had not left the group: the process was killed or "
+        "Its connection closed while it held records, and it had not left the group: the process was killed or "
         "crashed. Work that it had finished but not acknowledged is done twice.",
         "certain",
         "The member's process has run since before that time: then the network or a load balancer cut its connection.",
@@ -157,7 +159,7 @@ def _streams_member_crashed(story: Story, facts: Facts) -> Account:
         f"; its {count(tasks, 'task')} had no owner for up to {span(max(pauses) / 1000)}" if pauses and tasks else ""
     )
     closed = "closed" in str(first.figures.get("how", ""))
-    describe = command("kafkascope describe streams-group", broker_of(group, facts), group)
+    describe = command("kafkascope describe streams-group", facts.brokers.of_group(group), group)
     how = (
         "Its connection closed and it had sent no heartbeat to leave, as when a process is killed or crashes."
         if closed
@@ -186,7 +188,7 @@ def member_slow(story: Story, facts: Facts) -> Account:
     )
     lengthen = command(
         "kafka-configs.sh --bootstrap-server",
-        *(broker_of(group, facts), "--alter", "--entity-type", "groups", "--entity-name", group),
+        *(facts.brokers.of_group(group), "--alter", "--entity-type", "groups", "--entity-name", group),
         *("--add-config", "share.record.lock.duration.ms=60000"),
     )
     who = f"Member{'s' if len(clients) > 1 else ''} {listed(clients)}" if clients else "Members"

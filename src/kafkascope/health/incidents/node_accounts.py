@@ -1,11 +1,15 @@
 """Describes incidents of nodes and of the quorum: a node that went down or froze, a lost leader, slow brokers."""
 
 from kafkascope.formatting import count, span
-from kafkascope.health.incidents.account import Account, broker, command, listed, number, quoted
+from kafkascope.health.findings.brokers import Node, cluster_of, node_of
+from kafkascope.health.findings.quorum import node as node_name
+from kafkascope.health.findings.quorum import of_cluster
+from kafkascope.health.findings.words import quoted, times
+from kafkascope.health.incidents.account import Account, command, listed, number
 from kafkascope.health.incidents.facts import AFTER_US, SAME_MOMENT_US, Election, Facts
 from kafkascope.health.incidents.incident import key_of
 from kafkascope.health.incidents.stories import Story
-from kafkascope.health.incidents.subjects import LEADER_FAILED, Node, cluster_of, lost_leaders, node_of
+from kafkascope.health.incidents.subjects import LEADER_FAILED, lost_leaders
 
 _NO_CHANGES = "In that time no topic, config or partition leader could change."
 _DOWN = "Find out why it stopped: look at its log, its supervisor, and the kernel's log ({command})."
@@ -27,14 +31,14 @@ def leader_lost(story: Story, facts: Facts) -> Account:
     if len(lost) == len(story.anchors) and len(elections) == 1 and elections[0].previous is not None:
         return _one_leader_lost(elections[0], story, facts)
     nodes = [node for finding in lost for node in lost_leaders(finding, facts)]
-    describe = command("kafkascope describe quorum", broker(cluster, facts, nodes))
+    describe = command("kafkascope describe quorum", facts.brokers.of_cluster(cluster, [node.number for node in nodes]))
     longest = max(number(finding, "leaderless_ms") for finding in story.anchors)
     ended = " when the recording ended" if len(lost) < len(story.anchors) else ""
     who = f" ({listed(f'node {node.number}' for node in nodes)})" if nodes else ""
     losses = sum(number(finding, "elections") for finding in lost)
     title = f"The {_quorum(cluster, facts)} had no leader for {span(longest)}{ended}."
     if losses:
-        lost_it = f"The {_quorum(cluster, facts)} lost its leader ×{losses:.0f}{who}"
+        lost_it = f"The {_quorum(cluster, facts)} lost its leader {times(losses)}{who}"
         title = f"{lost_it} and had none for up to {span(longest)}{ended}."
     return Account(
         "leader_lost",
@@ -60,7 +64,7 @@ def _one_leader_lost(election: Election, story: Story, facts: Facts) -> Account:
     new = "another leader" if election.leader is None else f"node {quoted(election.leader)}"
     elected = f"The other controllers elected {new}{epoch} {took} later. {_NO_CHANGES}"
     restart = next((at for at in facts.restarts.get(node, ()) if at >= election.at), None)
-    describe = command("kafkascope describe quorum", broker(node.cluster, facts, [node]))
+    describe = command("kafkascope describe quorum", facts.brokers.of_cluster(node.cluster, [node.number]))
     whole = f"Check that the quorum is complete again: {describe}."
     back = ""
     if restart is not None:
@@ -74,7 +78,7 @@ def _one_leader_lost(election: Election, story: Story, facts: Facts) -> Account:
         return Account(
             "node_down",
             "replica",
-            _subject(node),
+            of_cluster(node_name(node.number), node.cluster),
             f"{leader} went down; {then}.",
             f"Node {name} closed its connections without resigning, as a killed or crashed process does. "
             f"{elected}{back}",
@@ -86,7 +90,7 @@ def _one_leader_lost(election: Election, story: Story, facts: Facts) -> Account:
         return Account(
             "node_frozen",
             "replica",
-            _subject(node),
+            of_cluster(node_name(node.number), node.cluster),
             f"{leader} stopped responding; {then}.",
             f"Requests to node {name} got no response while its connections stayed open. {elected}",
             "likely",
@@ -96,7 +100,7 @@ def _one_leader_lost(election: Election, story: Story, facts: Facts) -> Account:
     return Account(
         "leader_lost",
         "replica",
-        _subject(node),
+        of_cluster(node_name(node.number), node.cluster),
         f"The controllers lost contact with node {name}, leader of the {_quorum(node.cluster, facts)}; {then}.",
         f"A voter started an election, though nothing in the recording shows that node {name} failed. {elected}",
         "possible",
@@ -119,8 +123,8 @@ def node_behind(story: Story, facts: Facts) -> Account:
     # A process that froze keeps its connections; the kernel closes those of one that ended.
     closed = any(abs(at - story.from_at) <= SAME_MOMENT_US for at in facts.closings.get(node, ()))
     what = "Controller" if any(finding.rule == "quorum_follower_behind" for finding in story.anchors) else "Broker"
-    what = f"{what} node {name}" + (f" of cluster {quoted(node.cluster)}" if facts.several_clusters else "")
-    describe = command("kafkascope describe quorum", broker(node.cluster, facts, [node]))
+    what = f"{what} node {name}" + (f" of cluster {quoted(node.cluster)}" if facts.brokers.several_clusters else "")
+    describe = command("kafkascope describe quorum", facts.brokers.of_cluster(node.cluster, [node.number]))
     seen = f"Its lag now: {describe}."
     behind = f" and fell {count(lag, 'record')} behind" if lag else ""
     subject = first.subject
@@ -155,11 +159,11 @@ def node_behind(story: Story, facts: Facts) -> Account:
             "replica",
             subject,
             f"{what} went down and {later}.",
-            f"It closed the connection over which it fetched the metadata log, as a process does that is stopped, is "
-            f"killed or crashes, and sent no fetch for {span(age)}{behind}.",
+            "It closed the connection over which it fetched the metadata log, as a process does that is stopped, is "
+            f"killed or crashes. It sent no fetch for {span(age)}{behind}.",
             "likely",
             f"The process of node {name} has run since before that time: then the network cut its connection.",
-            f"Nothing to do if it was stopped on purpose. {_DOWN.format(command=_OOM)} {seen}",
+            f"Nothing to do if it was stopped on purpose. Otherwise f{_DOWN.format(command=_OOM)[1:]} {seen}",
         )
     if restarted or (back is None and (facts.recorded_until or 0) - story.to_at > AFTER_US):
         later = "and was restarted" if restarted else "and was not seen to come back"
@@ -199,7 +203,7 @@ def broker_slow(story: Story, facts: Facts) -> Account:
     worst = max(number(finding, "p99_ms") for finding in story.anchors)
     several = len(set(apis)) > 1
     address = min(addresses) if len(addresses) == 1 else None
-    node = facts.nodes.get(address) if address else None
+    node = facts.brokers.nodes.get(address) if address else None
     named = f" (node {quoted(node.number)})" if node is not None else ""
     where = (
         f"Broker {quoted(address)}{named}"
@@ -208,12 +212,11 @@ def broker_slow(story: Story, facts: Facts) -> Account:
         if addresses
         else "Brokers"
     )
-    slow = "responded" if address or addresses else "respond"
     return Account(
         "broker_slow",
         "broker" if address else "api",
         address or story.anchors[0].subject,
-        f"{where} {slow} slowly: p99 latency of {listed(apis)} up to {span(worst)}.",
+        f"{where} responded slowly: p99 latency of {listed(apis)} up to {span(worst)}.",
         "Calls of several kinds were slow at the same time, so the cause is the broker rather than one kind of work: "
         "too much load, a slow disk or a pause."
         if several
@@ -227,11 +230,4 @@ def broker_slow(story: Story, facts: Facts) -> Account:
 
 
 def _quorum(cluster: str | None, facts: Facts) -> str:
-    return f"quorum of cluster {quoted(cluster)}" if facts.several_clusters else "quorum"
-
-
-def _subject(node: Node) -> str:
-    """The subject that findings use for a replica."""
-    if node.cluster is None:
-        return f"node {node.number}"
-    return f"node {node.number} {'at' if ':' in node.cluster else 'of cluster'} {node.cluster}"
+    return f"quorum of cluster {quoted(cluster)}" if facts.brokers.several_clusters else "quorum"

@@ -1,7 +1,8 @@
 """Reads the subject of a finding: the node, cluster, group or member that it names, and everything that it touches."""
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from kafkascope.health.findings.brokers import Node, cluster_of, node_of
 from kafkascope.health.findings.diagnosis import Finding
 from kafkascope.health.incidents.incident import key_of
 
@@ -14,27 +15,6 @@ Entity = tuple[str | int | None, ...]  # its kind, and its name
 LEADER_FAILED = frozenset({"closed", "silent", "timeout"})
 _PARTS_OF_GROUPS = frozenset({"share_member", "share_partition", "streams_member", "streams_task"})
 _GROUPS = frozenset({"share_group", "streams_group"})
-
-
-class Node(NamedTuple):
-    cluster: str | None
-    number: int
-
-
-def node_of(subject: str) -> Node | None:
-    """Parses the subject of a replica: `node 2`, `node 2 of cluster Ab-1`, `node 2 at 10.0.0.1:9093`."""
-    words = subject.split(" ")
-    if len(words) < 2 or words[0] != "node" or not words[1].isdecimal():
-        return None
-    return Node(cluster_of(subject), int(words[1]))
-
-
-def cluster_of(subject: str) -> str | None:
-    for between in (" of cluster ", " at "):
-        _, found, cluster = subject.partition(between)
-        if found:
-            return cluster
-    return None
 
 
 def group_of(finding: Finding) -> str | None:
@@ -78,8 +58,8 @@ def touches(finding: Finding, facts: "Facts") -> frozenset[Entity]:
         entities |= {("group", group), (kind, subject)}
         client = client_of(finding)
         entities |= {("client", client)} if client is not None else set()
-        for address in facts.coordinators.get(group, ()):
-            node = facts.nodes.get(address)
+        for address in facts.brokers.coordinators.get(group, ()):
+            node = facts.brokers.nodes.get(address)
             entities |= {("coordinator", *node)} if node is not None else set()
     if named is not None:
         entities |= {("client", client) for client in named.clients}
@@ -106,8 +86,8 @@ def lost_leaders(finding: Finding, facts: "Facts") -> list[Node]:
 
 def _of_broker(address: str, facts: "Facts") -> set[Entity]:
     entities: set[Entity] = {("broker", address)}
-    if address in facts.cluster_of:
-        entities.add(("quorum", facts.cluster_of[address]))
-    if address in facts.nodes:
-        entities.add(("node", *facts.nodes[address]))
+    if address in facts.brokers.cluster_of:
+        entities.add(("quorum", facts.brokers.cluster_of[address]))
+    if address in facts.brokers.nodes:
+        entities.add(("node", *facts.brokers.nodes[address]))
     return entities

@@ -141,12 +141,13 @@ class Elections:
             return "resigned", None
         if self._closed is not None:
             closed_at, how = self._closed
-            return "lost", f"connection to {self.leader} closed ({how}) {(closed_at - self._last_sign) // 1000} ms on"
+            age = (closed_at - self._last_sign) // 1000
+            return "lost", f"connection to node {self.leader} closed ({how}) {age} ms after its last sign of life"
         overdue = [
             (at - fetched_at) // 1000 for fetched_at, wait, _ in self._waiting.values() if at - fetched_at > wait * 1000
         ]
         if overdue:
-            return "lost", f"no response to a fetch by {self.leader} for {max(overdue)} ms"
+            return "lost", f"node {self.leader} didn't respond to a fetch for {max(overdue)} ms"
         if self._votes or self._pre_vote_at is not None:
             return "timeout", None
         return "unknown", None

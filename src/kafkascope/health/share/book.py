@@ -186,7 +186,7 @@ class Book:
                 piece.notes = (UNANSWERED,)
 
     def perhaps_archived(self, piece: RangePiece) -> None:
-        """Nothing later can show what became of a delivery that ended unfinished: the delivery limit decides."""
+        """Nothing later can show the outcome of a delivery that ended unfinished: the delivery limit decides."""
         count = piece.origin.delivery_count
         if count is None:
             return

@@ -6,14 +6,15 @@ from functools import cache
 from pathlib import Path
 
 from kafkascope.columnar.tables import snake_case
+from kafkascope.lake.log_tables import record_types
 from kafkascope.lake.tables import message_of
 from kafkascope.schema.catalog import message
 from kafkascope.schema.prose import sentence
 
 # Lines `table.column: text`, the tables of docs/lake.md and docs/marts.md; a test compares them.
 _FILE = Path(__file__).with_name("columns.txt")
-# The section of columns that all tables of messages have.
-BODIES = "bodies"
+# The sections of columns that all tables of messages have, and all of Kafka's own records.
+BODIES, RECORD_TABLES = "bodies", "records"
 _COMMON = {"ingest_id": "the ingest", "date": "partition: the day of the row's time, in UTC"}
 
 
@@ -23,7 +24,7 @@ def column_texts(table: str, columns: Iterable[str]) -> dict[str, str]:
     known = _known()
     texts = {}
     for column in columns:
-        section = BODIES if message_of(table) else table
+        section = BODIES if message_of(table) else RECORD_TABLES if table in record_types() else table
         text = known.get(f"{section}.{column}") or own.get(column) or _COMMON.get(column)
         if text:
             texts[column] = text

@@ -198,8 +198,12 @@ def _ingest(
             goes_on = any(task.kind == CAPTURES_KIND for task in tasks)
             digests = {file.digest for file in new}
 
+            logs = {file.log.key for file in new if file.log is not None}
+
             def unchanged() -> bool:
                 latest = state_of(lake)
+                if any(latest.known_logs.get(key) != state.known_logs.get(key) for key in logs):
+                    return False
                 return not digests & latest.digests and (latest.heads == state.heads or not goes_on)
 
             if turn_of(lake) != turn and not unchanged():
@@ -237,7 +241,11 @@ def _survey(lake: str, ingest_id: str, sample: int, file: InputFile) -> FileSurv
 def _ingest_id(files: list[InputFile], state: LakeState, options: Options) -> str:
     """Equal for equal bytes, options and starting state: what a killed run left is completed, not duplicated."""
     option_values = [options.contents, options.pseudonymise, sorted(options.kafka_ports), *([True] * state.distrusted)]
-    text = json.dumps([sorted(file.digest for file in files), sorted(state.heads), option_values])
+    values = [sorted(file.digest for file in files), sorted(state.heads), option_values]
+    keys = {file.log.key for file in files if file.log is not None}
+    if keys:
+        values.append([[key, repr(state.known_logs.get(key))] for key in sorted(keys)])
+    text = json.dumps(values)
     return blake2b(text.encode(), digest_size=10).hexdigest()
 
 
@@ -338,7 +346,8 @@ def _commit(
     with ThreadPoolExecutor(_PARALLEL_COMMITS) as pool:
         list(pool.map(put, sorted(by_table)))
     result.rows = {name: sum(file.rows for file in files) for name, files in sorted(by_table.items())}
-    good = [source for source in sources if source.uri not in result.bad]
+    gone = {uri for uri, account in result.accounts.items() if account.gone}
+    good = [source for source in sources if source.uri not in result.bad and source.uri not in gone]
     capture_files = Files(lake, heartbeat.ingest_id)
     capture_files.add(table_named("captures"), _captures(heartbeat.ingest_id, good, result, options, follows))
     result.new = [source.uri for source in good]

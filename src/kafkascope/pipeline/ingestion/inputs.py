@@ -1,4 +1,5 @@
-"""Finds the recordings that paths, globs and folders name, and computes the digest that recognizes each later."""
+"""Finds the recordings and log directories that paths, globs and folders name, and computes the digest that recognizes
+each file later."""
 
 import fnmatch
 import io
@@ -14,6 +15,14 @@ from kafkascope.capture.formats import CAPTURE
 from kafkascope.errors import InputError, NotFoundError
 from kafkascope.lake.home import SIGN
 from kafkascope.lake.place import Place, filesystem_errors, place_of
+from kafkascope.pipeline.disks.log_inputs import (
+    LogInput,
+    digests_of,
+    find_logs,
+    is_log_name,
+    kind_of_other,
+    of_brokers,
+)
 
 # A digest covers this much at both ends, and a little at places between: enough to tell any two captures of the same
 # length apart.
@@ -34,20 +43,41 @@ class InputFile:
     kind: str = CAPTURE
     read_packets: int = 0  # by an earlier ingest; lines of a log, rows of a frames file
     error: str | None = None
+    log: LogInput | None = None  # of a segment or snapshot
 
 
 def find_inputs(uris: Iterable[str | os.PathLike[str]]) -> list[InputFile]:
-    """Every file once, ordered by name within each argument."""
-    return [_input_file(place) for place in find_places(uris)]
+    """Every file once, ordered by name within each argument; then segments and snapshots of log directories."""
+    recordings, logs = _found(uris)
+    return [*map(_input_file, recordings), *map(_log_file, logs, digests_of(logs))]
 
 
 def find_places(uris: Iterable[str | os.PathLike[str]]) -> list[Place]:
-    """The same, and no file is opened."""
+    """Recordings alone, and no file is opened."""
+    return _found(uris)[0]
+
+
+def find_log_inputs(uris: Iterable[str | os.PathLike[str]]) -> list[LogInput]:
+    """Segments and snapshots alone."""
+    return _found(uris)[1]
+
+
+def _found(uris: Iterable[str | os.PathLike[str]]) -> tuple[list[Place], list[LogInput]]:
     places: dict[str, Place] = {}
+    logs: dict[str, LogInput] = {}
     for uri in uris:
-        for place in _expand(place_of(uri)):
-            places.setdefault(place.uri, place)
-    return list(places.values())
+        for item in _expand(place_of(uri)):
+            if isinstance(item, LogInput):
+                logs.setdefault(item.uri, item)
+            else:
+                places.setdefault(item.uri, item)
+    return list(places.values()), list(logs.values())
+
+
+def _log_file(log: LogInput, digest: str | InputError) -> InputFile:
+    if isinstance(digest, InputError):
+        return InputFile(log.uri, 0, "", log.kind, error=str(digest))
+    return InputFile(log.uri, log.size, digest, log.kind, log=log)
 
 
 def _input_file(place: Place) -> InputFile:
@@ -57,15 +87,18 @@ def _input_file(place: Place) -> InputFile:
         return InputFile(place.uri, 0, "", error=str(error))
 
 
-def _expand(place: Place) -> Iterator[Place]:
+def _expand(place: Place) -> Iterator[Place | LogInput]:
     if _GLOB & set(place.uri) and not place.exists():
-        yield from _matching(place)
+        for match in _matching(place):
+            yield from _named(match)
         return
     info = place.info()
     if info.type == fs.FileType.NotFound:
         raise NotFoundError(f"{place.uri}: no such file or directory")
     if info.type == fs.FileType.File:
-        yield place
+        if (kind := kind_of_other(place.path)) is not None:
+            raise InputError(f"{place.uri}: a broker's file without records ({kind}); name a segment, or the folder")
+        yield from _named(place)
         return
     if info.type != fs.FileType.Directory:
         raise InputError(f"{place.uri}: a pipe or a device, not a file or a folder; record it to a file first")
@@ -74,6 +107,13 @@ def _expand(place: Place) -> Iterator[Place]:
         reason = "this is a lake, not a recording" if place.child(SIGN).exists() else "this folder holds no files"
         raise NotFoundError(f"{place.uri}: {reason}")
     yield from inside
+
+
+def _named(place: Place) -> Iterator[Place | LogInput]:
+    if is_log_name(place.path.rpartition("/")[2]):
+        yield from find_logs(place)
+    elif kind_of_other(place.path) is None:
+        yield place
 
 
 def _matching(place: Place) -> Iterator[Place]:
@@ -86,28 +126,41 @@ def _matching(place: Place) -> Iterator[Place]:
         raise NotFoundError(f"{place.uri}: no such directory: {parent.uri}")
     matches = [
         candidate
-        for candidate in _inside(parent)
+        for candidate in (parent.child(*below) for below in _of_no_lake(_all_below(parent)[0]))
         if len(names := candidate.path.split("/")) == len(parts) and all(map(fnmatch.fnmatchcase, names, parts))
+        if is_log_name(names[-1]) or not any(part[0] in "._" for part in names[first:])
     ]
     if not matches:
         raise NotFoundError(f"{place.uri}: no files match")
     yield from matches
 
 
-def _inside(place: Place) -> Iterator[Place]:
-    """Files of a folder and of its subfolders, by name. Hidden files are skipped, and so are lakes: their contents were
-    ingested already."""
+def _inside(place: Place) -> Iterator[Place | LogInput]:
+    """Files of a folder and of its subfolders, by name, then those of log directories. Hidden files are skipped, and so
+    are lakes: their contents were ingested already."""
+    files, infos = _all_below(place)
+    brokers = of_brokers(files)
+    for below in _of_no_lake(files):
+        if below not in brokers and not any(part[0] in "._" for part in below):
+            yield place.child(*below)
+    if any(is_log_name(below[-1]) for below in brokers):
+        yield from find_logs(place, infos)
+
+
+def _all_below(place: Place) -> tuple[list[tuple[str, ...]], list[fs.FileInfo]]:
     try:
         with filesystem_errors(place.uri):
-            listed = list(_listed(place))
-        files = sorted(_below(place, info) for info in listed if info.type == fs.FileType.File)
+            infos = list(_listed(place))
+        return sorted(_below(place, info) for info in infos if info.type == fs.FileType.File), infos
     except UnicodeDecodeError:
         raise InputError(f"{place.uri}: a file in this folder has a name that isn't UTF-8; rename it") from None
+
+
+def _of_no_lake(files: list[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
     lakes = {below[:-1] for below in files if below[-1] == SIGN}
     for below in files:
-        in_lake = any(below[:depth] in lakes for depth in range(len(below)))
-        if not in_lake and not any(part[0] in "._" for part in below):
-            yield place.child(*below)
+        if not any(below[:depth] in lakes for depth in range(len(below))):
+            yield below
 
 
 def _listed(place: Place) -> Iterator[fs.FileInfo]:

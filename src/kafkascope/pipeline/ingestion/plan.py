@@ -1,12 +1,15 @@
-"""Divides the files of an ingest into tasks: captures by buckets of connections, logs and frames one task per file."""
+"""Divides the files of an ingest into tasks: captures by buckets of connections, request logs and frames one task per
+file, log directories by splits."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Protocol
 
 from kafkascope.capture.formats import CAPTURE
 from kafkascope.lake.home import Lake
 from kafkascope.lake.place import place_of
+from kafkascope.pipeline.disks.log_inputs import LogInput
+from kafkascope.pipeline.disks.splits import LogSplit, split_bytes, splits_of
 from kafkascope.pipeline.ingestion.earlier_ingests import FileTimes, LakeCoverage, choose_resume, times_here
 from kafkascope.pipeline.ingestion.inputs import InputFile
 from kafkascope.pipeline.ingestion.pseudonyms import load_key, unseal
@@ -19,7 +22,7 @@ from kafkascope.pipeline.ingestion.survey import (
     balanced,
     survey_here,
 )
-from kafkascope.pipeline.ingestion.task import CAPTURES, Task
+from kafkascope.pipeline.ingestion.task import CAPTURES, LOGS, Task
 
 
 class PlanOptions(Protocol):
@@ -63,14 +66,15 @@ def make_plan(
 ) -> tuple[list[Task], list[FileSurvey]]:  # fmt: skip
     """Returns tasks, and a survey of every file, as `survey_files` makes it. A file that can't be read has no task.
     `read_times` reads files that begin before what earlier ingests left."""
-    files = list(inputs)
+    every = list(inputs)
+    files = [file for file in every if file.log is None]
     size = sum(file.size for file in files)
     buckets = 1 if size < SMALL_INPUT_BYTES else max(cores, 1)
     # Little is read of each of many files, so the driver surveys them. A shuffle is for more than the driver should
     # read.
     least = 0 if shuffles(files, options.plan) else LEAST_SAMPLE
     sample = 0 if buckets == 1 else max(least, SAMPLE_BATCHES // max(len(files), 1))
-    surveys = survey_files(files, sample)
+    surveys = survey_files(files, sample) if files else []
     secret = load_key() if options.pseudonymise else None
     tasks: list[Task] = []
     captures = [survey for survey in surveys if survey.kind == CAPTURE]
@@ -115,4 +119,24 @@ def make_plan(
                     secret=secret,
                 )
             )
-    return tasks, surveys
+    logs = [file for file in every if file.log is not None]
+    whole = Task(lake.uri, ingest_id, 0, LOGS, (), contents=options.contents, secret=secret)
+    for splits in _shared([file.log for file in logs if file.log is not None], state, cores):
+        uris = tuple(dict.fromkeys(split.input.uri for split in splits))
+        tasks.append(replace(whole, number=len(tasks), uris=uris, splits=splits))
+    return tasks, [*surveys, *(FileSurvey(file, file.kind) for file in logs)]
+
+
+def _shared(logs: list[LogInput], state: LakeState, cores: int) -> Iterator[tuple[LogSplit, ...]]:
+    """Splits in their order, small ones together: a task costs more than reading a few megabytes."""
+    most = split_bytes(sum(log.size for log in logs), cores)
+    together: list[LogSplit] = []
+    size = 0
+    for split in splits_of(logs, state.known_logs, most):
+        if together and size + split.size > most:
+            yield tuple(together)
+            together, size = [], 0
+        together.append(split)
+        size += split.size
+    if together:
+        yield tuple(together)

@@ -19,6 +19,7 @@ from kafkascope.lake.home import Lake
 from kafkascope.lake.place import filesystem_errors, place_of, readable
 from kafkascope.lake.read.visible_rows import FOLLOWS, captures_rows, dataset, within_calendar
 from kafkascope.lake.tables import INGEST_ID
+from kafkascope.pipeline.disks.known_offsets import KnownLogs, known_logs
 from kafkascope.pipeline.ingestion.inputs import InputFile, file_digest
 from kafkascope.pipeline.ingestion.plain_frames import FRAMES
 from kafkascope.pipeline.ingestion.pseudonyms import unseal
@@ -57,7 +58,7 @@ class LakeState:
     """`digests` are of all recordings; `sizes` are the last (bytes, packets, digest) by URI; `heads` are the ingests
     that no other resumes, `unfinished` what they left. `logs` are (bytes, lines, digest), the newest first: of request
     logs by folder, since rotation renames a log, of frames by URI. `spans` are (first, last) times of all captures, in
-    ns; `until` is the last time by URI. State in `distrusted` broke its reader."""
+    ns; `until` is the last time by URI. State in `distrusted` broke its reader. `known_logs` are of log directories."""
 
     digests: frozenset[str]
     sizes: dict[str, tuple[int, int, str]]
@@ -67,6 +68,7 @@ class LakeState:
     spans: tuple[tuple[int, int], ...] = ()
     until: dict[str, int] = field(default_factory=dict)
     distrusted: bool = False
+    known_logs: KnownLogs = field(default_factory=dict)
 
     def latest(self, ends: AbstractSet[Endpoints] | None = None) -> dict[str, int]:
         """Head to the last packet of the connections that it left, or of those between these endpoints."""
@@ -118,7 +120,10 @@ class LakeState:
             return None, str(error)
 
     def grown(self, file: InputFile) -> InputFile:
-        """For a file that was read before and has grown since: the new part, from its earlier end on."""
+        """For a file that was read before and has grown since: the new part, from its earlier end on. Segments have
+        `known_logs` instead."""
+        if file.log is not None:
+            return file
         earlier = self.sizes.get(file.uri)
         if earlier is not None and _continues(file, earlier):
             return replace(file, read_packets=earlier[1])
@@ -201,7 +206,9 @@ def state_of(lake: Lake) -> LakeState:
             log = row["capture_uri"] if row["kind"] == FRAMES else _folder(row["capture_uri"])
             logs.setdefault(log, []).append((row["bytes"], row[_LINES[row["kind"]]], row["digest"]))
     digests = frozenset(row["digest"] for row in rows)
-    return LakeState(digests, sizes, tuple(heads), _unfinished(lake, heads), logs, tuple(spans), until)
+    return LakeState(
+        digests, sizes, tuple(heads), _unfinished(lake, heads), logs, tuple(spans), until, known_logs=known_logs(lake)
+    )
 
 
 # What every row of `captures` has, and what rows about captures have besides.

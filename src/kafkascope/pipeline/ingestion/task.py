@@ -22,7 +22,7 @@ from kafkascope.capture.resume.reread import ReopenTracker
 from kafkascope.capture.resume.run import Part
 from kafkascope.capture.resume.state import Carried
 from kafkascope.capture.resume.tcp import connection_of
-from kafkascope.errors import InputError, KafkascopeError, KernelError
+from kafkascope.errors import InputError, KafkascopeError, KernelError, NotFoundError
 from kafkascope.lake.file_names import pending
 from kafkascope.lake.home import Lake, open_lake
 from kafkascope.lake.inside import inside
@@ -31,10 +31,13 @@ from kafkascope.lake.tables import UNFINISHED_SCHEMA, table_named
 from kafkascope.lake.upkeep.settle import PENDING_COLUMNS
 from kafkascope.lake.write.files import Files, NewFile
 from kafkascope.lake.write.heartbeat import INGESTS
+from kafkascope.pipeline.disks.split_rows import SplitReader
+from kafkascope.pipeline.disks.splits import LogSplit
 from kafkascope.pipeline.ingestion.connections import EndedConnections, connection_rows
 from kafkascope.pipeline.ingestion.earlier_pending import EarlierPending
 from kafkascope.pipeline.ingestion.exchange_writer import ExchangeWriter
 from kafkascope.pipeline.ingestion.inputs import open_input
+from kafkascope.pipeline.ingestion.log_writer import LogWriter
 from kafkascope.pipeline.ingestion.plain_frame_rows import read_plain_frames
 from kafkascope.pipeline.ingestion.plain_frames import FRAMES
 from kafkascope.pipeline.ingestion.progress import reporting_compiles, write_progress
@@ -45,6 +48,8 @@ from kafkascope.pipeline.ingestion.worker import tune_process
 # How often a task reports its progress.
 PROGRESS_SECONDS = 1.0
 CAPTURES = "captures"
+# Splits of log directories.
+LOGS = "log directories"
 _UNFINISHED_KIND = "unfinished"
 # In the lake, per task: the file that it is reading.
 READING_MARK = ".reading"
@@ -57,8 +62,8 @@ class Task:
     """`kind` is CAPTURES, for all captures of the ingest, or the kind of the one file. Connections of `bucket`, one of
     `buckets`, are this task's, by hash or as `placed` assigns them; the first bucket also accounts for the files.
     `carried` is the unfinished state of the ingests that it `follows`, except (ingest, connection) in `dropped`, which
-    another one got further with, or in `unread`; `skip` is how many packets of a file were read then. With `marks` it
-    marks the file that it reads, for the driver to find if it dies."""
+    another one got further with, or in `unread`; `skip` is how many packets of a file were read then. `splits` are
+    those of log directories. With `marks` it marks the file that it reads, for the driver to find if it dies."""
 
     lake: str
     ingest_id: str
@@ -77,6 +82,7 @@ class Task:
     kafka_ports: tuple[int, ...] = ()
     unread: tuple[str, ...] = ()
     marks: bool = False
+    splits: tuple[LogSplit, ...] = ()
 
     def choice(self) -> Choice | None:
         if self.buckets == 1:
@@ -91,7 +97,7 @@ class Task:
 @dataclass(slots=True)
 class FileAccount:
     """What one task found in one file. `pending` counts what is final only because the recording ends here: an ingest
-    that continues from there counts it itself."""
+    that continues from there counts it itself. `gone` counts parts that the file didn't have any more."""
 
     packets: int = 0
     log_lines: int = 0
@@ -109,6 +115,7 @@ class FileAccount:
     tcp_bytes: int = 0
     first_ns: int | None = None
     last_ns: int | None = None
+    gone: int = 0
     error: str | None = None
 
 
@@ -149,6 +156,8 @@ def run(task: Task, segments: Iterator[pa.RecordBatch] | None = None) -> TaskRes
         with reporting_compiles(task.lake, task.ingest_id, task.number):
             if task.kind == FRAMES:
                 return _plain(task, lake, files, current_file)
+            if task.kind == LOGS:
+                return _log_directories(task, lake, files, current_file)
             return _recorded(task, lake, files, pending_files, segments, current_file)
     except BaseException as error:
         files.abort()
@@ -318,6 +327,51 @@ def _plain(task: Task, lake: Lake, files: Files, current_file: _CurrentFile) -> 
     return TaskResult(
         files=files.close(), accounts=accounts, quarantined=quarantined, seconds=time.process_time() - began
     )
+
+
+def _log_directories(task: Task, lake: Lake, files: Files, current_file: _CurrentFile) -> TaskResult:
+    began = time.process_time()
+    report = _progress_writer(task, lake)
+    writer = LogWriter(files, Pseudonyms(task.secret) if task.secret else None)
+    accounts: dict[str, FileAccount] = {}
+    read = 0
+    for split in task.splits:
+        uri = split.input.uri
+        current_file(uri)
+        account = accounts.setdefault(uri, FileAccount())
+        reader, quarantined = SplitReader(split, contents=task.contents), writer.quarantined
+        try:
+            for item in reader.items():
+                writer.add(uri, item)
+                report(read + reader.tally.end_position - split.start, 0, 0)
+        except NotFoundError:
+            # A broker removes segments at any time, or moves them: then the next ingest reads them.
+            account.gone += 1
+        except InputError as error:
+            # Without a part of its rows, it would count as read.
+            files.abort()
+            return TaskResult(broken={uri: str(error).removeprefix(f"{uri}: ")})
+        read += split.size
+        tally = reader.tally
+        account.lost_bytes += tally.damaged_bytes
+        account.lost_places += tally.damaged_places
+        account.quarantined += writer.quarantined - quarantined
+        _widen(account, tally.first_ms, tally.last_ms)
+    writer.flush()
+    return TaskResult(
+        files=files.close(),
+        accounts=accounts,
+        quarantined=writer.quarantined,
+        seconds=time.process_time() - began,
+    )
+
+
+def _widen(account: FileAccount, first_ms: int | None, last_ms: int | None) -> None:
+    if first_ms is None or last_ms is None:
+        return
+    first, last = first_ms * 1_000_000, last_ms * 1_000_000
+    account.first_ns = first if account.first_ns is None else min(first, account.first_ns)
+    account.last_ns = last if account.last_ns is None else max(last, account.last_ns)
 
 
 def _unfinished(files: Files, carried: list[Carried], pseudonyms: Pseudonyms | None) -> None:

@@ -33,12 +33,12 @@ class SourceOptions:
 
 
 def parse_options(given: Mapping[str, str]) -> SourceOptions:
-    """`UsageError` for what no option is called, and for values that none can have."""
+    """`UsageError` for unknown options, and for values that an option can't have."""
     options = {name.lower(): str(value) for name, value in given.items()}
     for name in options.keys() - _KNOWN.keys():
         near = get_close_matches(name, _KNOWN, n=1)
         hint = f"did you mean {_KNOWN[near[0]]}?" if near else f"there are {', '.join(_OPTIONS)}"
-        raise UsageError(f"no option of the source kafkascope is called {name}; {hint}")
+        raise UsageError(f"unknown option {name} of the source kafkascope; {hint}")
     columns = options.get("columns")
     tasks = _number(options, "tasks")
     if tasks is not None and tasks < 1:

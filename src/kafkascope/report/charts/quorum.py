@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from kafkascope.health.findings.quorum_rules import ELECTION_CAUSES
 from kafkascope.markup import Html, coordinate, el, join
 from kafkascope.report.charts.axes import WIDTH, TimeScale, ValueScale, svg, time_axis, value_axis, value_ticks
 from kafkascope.report.charts.figure import empty, figure, legend, more, table, tip
@@ -174,7 +175,8 @@ def _flags(events: Sequence[Event], scale: TimeScale, bottom: float) -> list[Htm
 
 def event_words(event: Event) -> list[str]:
     words = [f"epoch {event.epoch}"] if event.epoch is not None else []
-    words += [f"cause {event.cause}"] if event.cause else []
+    known = event.cause is not None and event.cause != "unknown"
+    words += [f"cause: {ELECTION_CAUSES.get(event.cause, event.cause)}"] if event.cause and known else []
     words += [f"no leader for {lasting(1000 * event.duration_ms)}"] if event.duration_ms is not None else []
     words += [f"voting took {lasting(1000 * event.voting_ms)}"] if event.voting_ms is not None else []
     return words + ([event.detail] if event.detail else [])

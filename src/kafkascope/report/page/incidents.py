@@ -145,7 +145,7 @@ def _notes(notes: list[tuple[int, ShownIncident]], by_key: dict[_Key, ShownFindi
     return el(
         "section",
         el("h3", "Notes"),
-        el("p", "What the rules found that needs no action.", class_="note"),
+        el("p", "Findings that need no action.", class_="note"),
         [
             el(
                 "article",

@@ -53,7 +53,7 @@ def quorum_line(quorum: QuorumSummary) -> str:
         last = quorum.bands[-1]
         led = "led" if quorum.leaderless_ms is None else "last led"
         words.append(f"{led} by node {last.leader_id} in epoch {last.epoch}")
-    words.append(count(quorum.elections, "election"))
+    words.append(count(quorum.elections, "election") if quorum.elections else "no elections")
     without = quorum.longest_without_ms
     words += [f"up to {lasting(1000 * without)} without a leader"] if without else []
     behind = most_behind(quorum)

@@ -55,7 +55,7 @@ def find_error(query: str) -> ErrorCode:
         error = error_codes().get(number)
         if error is None:
             codes = error_codes()
-            raise NotFoundError(f"no error has code {query}; the catalog knows {min(codes)} to {max(codes)}")
+            raise NotFoundError(f"unknown error code {query}; the catalog knows {min(codes)} to {max(codes)}")
         return error
     name = query.upper().replace("-", "_")
     error = by_name().get(name)
@@ -68,7 +68,7 @@ def find_error(query: str) -> ErrorCode:
 
         near = get_close_matches(name, by_name(), n=3, cutoff=0.6)
         hint = f"did you mean {' or '.join(near)}?" if near else "`kafkascope errors` lists all"
-        raise NotFoundError(f"no error is called {called(query)}; {hint}")
+        raise NotFoundError(f"unknown error {called(query)}; {hint}")
     return error
 
 

@@ -51,7 +51,7 @@ def exchange_row(lake: Lake, exchange_id: str, at: str) -> dict[str, Any]:
         raise UsageError(f"at: {at[:40]!r} isn't a time in microseconds; follow a link of the list")
     row = exchange(lake, exchange_id, int(at) if at else None) if exchange_id.isalnum() else None
     if row is None:
-        raise NotFoundError(f"no exchange of this lake is called {exchange_id[:40]}")
+        raise NotFoundError(f"this lake has no exchange {exchange_id[:40]}")
     return row
 
 

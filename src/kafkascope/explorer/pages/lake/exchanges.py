@@ -81,7 +81,7 @@ def _api(text: str) -> str:
     """An API by name or key, as the lake has it. Unknown names are refused: they would look like an empty lake."""
     name = text if text in ("", TOKEN_API) else find_api(text)
     if name is None:
-        raise NotFoundError(f"no API is called {clip(text)}{suggest(text)}")
+        raise NotFoundError(f"unknown API {clip(text)}{suggest(text)}")
     return name
 
 

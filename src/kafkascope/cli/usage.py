@@ -1,0 +1,59 @@
+"""Words click's usage errors as the command line words its own. Each line names the flag, argument or command."""
+
+import re
+from difflib import get_close_matches
+
+import click
+
+_PLAIN = (
+    (r"is not a valid (?:integer(?: range)?)$", "isn't a whole number"),
+    (r"is not a valid (?:float(?: range)?)$", "isn't a number"),
+    (r"is not in the range (\S+)<=x<=(\S+)$", r"isn't between \1 and \2"),
+    (r"is not in the range x>=(\S+)$", r"is less than \1"),
+    (r"is not in the range x>(\S+)$", r"isn't more than \1"),
+    (r"^Option '(\S+)' requires an argument$", r"\1 needs a value"),
+    (r"^Option '(\S+)' does not take a value$", r"\1 takes no value"),
+    (r"^Got unexpected extra arguments? \((.*)\)$", r"too many arguments: \1"),
+)
+
+
+def usage_line(error: click.UsageError) -> str:
+    """unknown option --nope; did you mean --group?"""
+    if isinstance(error, click.NoSuchOption):
+        near = " or ".join(error.possibilities or ())
+        return f"unknown option {error.option_name}" + (f"; did you mean {near}?" if near else "")
+    if isinstance(error, click.MissingParameter):
+        choices = _choices(error.param)
+        return f"{_name(error)} is missing" + (f"; choose from {choices}" if choices else "")
+    message = error.message.rstrip(".")
+    unknown = re.match(r"No such command '(.*?)'", message)
+    if unknown and error.ctx and isinstance(error.ctx.command, click.Group):
+        return _unknown_command(unknown[1], error.ctx.command.list_commands(error.ctx))
+    for pattern, plain in _PLAIN:
+        message = re.sub(pattern, plain, message, flags=re.DOTALL)
+    if not isinstance(error, click.BadParameter):
+        return message
+    choices = _choices(error.param)
+    if choices:
+        message = f"{message.partition(' is not one of ')[0]} isn't one of {choices}"
+    name = _name(error)
+    return f"{name}: {message}" if name else message
+
+
+def _choices(parameter: click.Parameter | None) -> str:
+    """`bash, zsh, fish`; empty if any value is possible."""
+    kind = parameter.type if parameter is not None else None
+    return ", ".join(map(str, kind.choices)) if isinstance(kind, click.Choice) else ""
+
+
+def _unknown_command(name: str, commands: list[str]) -> str:
+    near = get_close_matches(name, commands, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"the commands are {', '.join(commands)}"
+    return f"unknown command {name}; {hint}"
+
+
+def _name(error: click.BadParameter) -> str:
+    hint = error.param_hint
+    if hint is None:
+        hint = error.param.get_error_hint(error.ctx) if error.param and error.ctx else ""
+    return hint.strip("'\"") if isinstance(hint, str) else " or ".join(hint)
