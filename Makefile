@@ -15,7 +15,7 @@ help:
 	@echo "  make setup    .venv with compiled kernels, after which .venv/bin/kafkascope works"
 	@echo "  make check    ruff, mypy strict, import-linter"
 	@echo "  make bench    speed compared with kio, Java and tshark; memory, start-up, pages"
-	@echo "  make soak     the long fuzzing runs, and an ingest killed at eighty moments"
+	@echo "  make soak     long fuzzing runs, ingests killed at eighty moments, a share group and Spark losing machines"
 	@echo "  make lab      a real Kafka on this machine, until Ctrl-C"
 	@echo "  make catalog  rebuild the catalog from Kafka's published jars (maintainers)"
 	@echo "  make pins     rewrite constraints.txt: a hash for each file that may be installed (maintainers)"
@@ -54,7 +54,7 @@ bench: setup
 	@$(BIN)/python -m bench
 
 soak: setup
-	@KAFKASCOPE_SOAK=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/codec tests/columnar tests/capture tests/hostile tests/lake/test_hostile_lake.py tests/lake/test_delta_spark.py tests/pipeline/test_marts_hostile.py tests/pipeline/test_killed.py tests/pipeline/test_archive.py tests/pipeline/test_views.py tests/client/test_restarts.py tests/logs
+	@KAFKASCOPE_SOAK=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/codec tests/columnar tests/capture tests/hostile tests/lake/test_hostile_lake.py tests/lake/test_delta_spark.py tests/pipeline/test_marts_hostile.py tests/pipeline/test_killed.py tests/pipeline/test_archive.py tests/pipeline/test_views.py tests/client/test_restarts.py tests/client/test_share_soak.py tests/pipeline/test_machines.py tests/logs
 
 lab: setup
 	@$(BIN)/python -m lab

@@ -1,53 +1,73 @@
-"""The share consumer beside Kafka's own Java share consumer: records a second of one member, from one broker.
+"""The share consumer beside Java's and confluent-kafka's: records a second of one member, from one broker.
 
 Each run has a topic and a group of its own, and accepts all records. They take turns; the best run of each counts. Time
 is from the first record to the result of the last acknowledgement, so joining and the start of the JVM aren't in it.
+Then renewals and acknowledgements a second, and memory over a million records (`share_acks`).
 """
 
 import asyncio
+import json
+import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from time import perf_counter
 from uuid import uuid4
 
+from bench.child import run
+from bench.share_acks import MILLION, ack_lines, times
 from kafkascope.client import share_consumer
 from kafkascope.codec.records.record_data import Record, encode_records, new_batch
 from lab.cluster import Cluster
-from lab.jars import JVM, joined, program_path
+from lab.jars import JVM, PYTHON_CLIENTS, joined, program_path, python_path
 from tests.client.consumer_stage import stage
 
-_SOURCE = Path(__file__).parent / "java" / "ShareRead.java"
+_HERE = Path(__file__).parent
+_CONFLUENT = PYTHON_CLIENTS[0]
 # (bytes of a record, records, records of a batch): fewer in a batch than a broker locks in a partition (2,000).
 _CASES = ((100, 200_000, 1_000), (10_000, 9_000, 90))
 _ROUNDS = 4
 _LOCK = {"group.share.record.lock.duration.ms": "30000"}
 _SECONDS = 60.0
-# Now and then a broker of 4.3.1 stops sending records of a new group, to Java's consumer as to ours; its lag stays.
+# Where others work on the same cores, a broker of 4.3.1 may send nothing for this long, to Java's consumer as to ours.
 # Such a run doesn't count.
 _STALLED = 15.0
 _FLOOR, _AIM = 0.3, 1.0
 
 
 def lines() -> Iterator[str]:
-    yield f"{'records':<20}{'kafkascope /s':>15}{'by batch /s':>15}{'Java /s':>12}{'times Java':>12}"
+    yield f"{'records a second':<20}{'kafkascope':>12}{'by batch':>12}{'Java':>12}{'confluent':>12}{'times Java':>12}"
     with Cluster(settings=_LOCK) as lab:
+
+        def prepare(size: int, count: int, per_batch: int) -> tuple[str, str]:
+            return asyncio.run(_prepare(lab.bootstrap, size, count, per_batch))
+
         for size, count, per_batch in _CASES:
-            best = {"records": 0.0, "batches": 0.0, "java": 0.0}
+            best = {"records": 0.0, "batches": 0.0, "java": 0.0, "confluent": 0.0}
             for _ in range(_ROUNDS):
                 for how in best:
-                    topic, group = asyncio.run(_prepare(lab.bootstrap, size, count, per_batch))
-                    if how == "java":
-                        rate = _java(lab.bootstrap, group, topic, count)
-                    else:
-                        rate = asyncio.run(_ours(lab.bootstrap, group, topic, count, by_batch=how == "batches"))
-                    best[how] = max(best[how], rate)
-            ratio = best["records"] / best["java"] if best["java"] else float("nan")
+                    topic, group = prepare(size, count, per_batch)
+                    best[how] = max(best[how], _rate(how, lab.bootstrap, group, topic, count))
+            ours, batches, java, confluent = best.values()
             yield (
-                f"{f'{count:,} of {size:,} B':<20}{best['records']:>15,.0f}{best['batches']:>15,.0f}"
-                f"{best['java']:>12,.0f}{ratio:>12.2f}"
+                f"{f'{count:,} of {size:,} B':<20}{ours:>12,.0f}{batches:>12,.0f}{java:>12,.0f}{confluent:>12,.0f}"
+                f"{times(ours, java):>12.2f}"
             )
-    yield f"Floor {_FLOOR:g}, aim {_AIM:g} times Java."
+        yield f"Floor {_FLOOR:g}, aim {_AIM:g} times Java. The share consumer of {_CONFLUENT} is a preview."
+        yield from ack_lines(lab.bootstrap, prepare, _java)
+        topic, group = prepare(100, MILLION, 1_000)
+        child = [sys.executable, "-m", "bench.share_acks", lab.bootstrap, group, topic, str(MILLION)]
+        sizes = json.loads(run(child, keep=True).output)
+        yield f"memory after each 100,000 of {MILLION:,} records, MB: {' '.join(f'{size / 1e6:.0f}' for size in sizes)}"
+
+
+def _rate(how: str, bootstrap: str, group: str, topic: str, count: int) -> float:
+    if how == "java":
+        return _java("ShareRead", bootstrap, group, topic, str(count))
+    if how == "confluent":
+        return _confluent(bootstrap, group, topic, str(count))
+    return asyncio.run(_ours(bootstrap, group, topic, count, by_batch=how == "batches"))
 
 
 async def _prepare(bootstrap: str, size: int, count: int, per_batch: int) -> tuple[str, str]:
@@ -81,18 +101,23 @@ async def _ours(bootstrap: str, group: str, topic: str, count: int, *, by_batch:
         return count / (perf_counter() - begun)
 
 
-def _java(bootstrap: str, group: str, topic: str, count: int) -> float:
-    command = ["java", *JVM, "-Xmx256m", "-Dlog4j2.level=ERROR", "-cp", joined(program_path()), str(_SOURCE)]
+def _java(program: str, *arguments: str) -> float:
+    source = _HERE / "java" / f"{program}.java"
+    command = ["java", *JVM, "-Xmx256m", "-Dlog4j2.level=ERROR", "-cp", joined(program_path()), str(source), *arguments]
+    return _peer(command, {})
+
+
+def _confluent(*arguments: str) -> float:
+    command = [sys.executable, str(_HERE / "python_share.py"), *arguments]
+    return _peer(command, {"PYTHONPATH": str(python_path(_CONFLUENT))})
+
+
+def _peer(command: list[str], environment: dict[str, str]) -> float:
+    """Of a program that prints nanoseconds and a count last; 0 if it stalled."""
+    variables = {**os.environ, **environment}
     try:
-        done = subprocess.run(
-            [*command, bootstrap, group, topic, str(count)],
-            capture_output=True,
-            text=True,
-            timeout=_SECONDS,
-            check=True,
-        )
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=True, env=variables)
     except subprocess.TimeoutExpired:
         return 0.0
-    nanoseconds, records = map(int, done.stdout.split()[-2:])
-    assert records >= count
-    return records / nanoseconds * 1e9
+    nanoseconds, count = map(int, done.stdout.split()[-2:])
+    return count / nanoseconds * 1e9

@@ -1,8 +1,7 @@
-"""The share consumer against a real broker, alone and in one group with Kafka's own Java share consumer."""
+"""The share consumer against a real broker. `test_share_soak` has it in one group with Kafka's own."""
 
 import asyncio
 import time
-from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -15,6 +14,7 @@ from kafkascope.client.describe.share_group import describe_share_group
 from kafkascope.errors import AcknowledgeError, NotFoundError, ReachError, RefusedError, UsageError
 from lab.program import java
 from tests.client.consumer_stage import Stage, stage
+from tests.support.cli import is_one_line_error, process
 
 if TYPE_CHECKING:
     from lab.cluster import Cluster as Lab
@@ -55,81 +55,6 @@ async def take_all(consumer: ShareConsumer, count: int) -> dict[int, int]:
 held: list[object] = []
 
 
-def test_a_group_of_java_and_python_members_accepts_each_record_once(cluster: "Lab", tmp_path: Path) -> None:
-    """Two Java members, one of which is killed with records in hand, and two of ours."""
-    count, partitions = 1_500, 2
-
-    async def consume(topic: str, group: str, accepted: Counter[tuple[int, int]], done: asyncio.Event) -> None:
-        async with share_consumer(
-            cluster.bootstrap, group=group, topics=topic, max_records=50, timeout=PATIENCE, on_refused=refused.append
-        ) as consumer:
-            while not done.is_set():
-                batch = await consumer.take(0.5)
-                for record in batch or ():
-                    if record.offset % 7 == 0 and record.delivery_count == 1:
-                        await record.release()
-                    else:
-                        accepted[record.partition, record.offset] += 1
-                        await record.accept()
-
-    refused: list[Refused] = []
-
-    async def run() -> tuple[Counter[tuple[int, int]], set[tuple[int, int]]]:
-        async with stage(cluster.bootstrap) as on:
-            topic, group = await prepare(on, 0, partitions)
-            options = {"topic": topic, "kafka.bootstrap.servers": cluster.bootstrap, "kafka.group.id": group}
-            options["kafka.max.poll.records"] = "50"
-            first = java("ShareMember", "java-1", tmp_path, options)
-            killed = java("ShareMember", "java-2", tmp_path, options | {"rules": "n40=halt"})
-            try:
-                await asyncio.to_thread(first.wait_for_event, "started")
-                await asyncio.to_thread(killed.wait_for_event, "started")
-                accepted: Counter[tuple[int, int]] = Counter()
-                done = asyncio.Event()
-                tasks = [asyncio.create_task(consume(topic, group, accepted, done)) for _ in range(2)]
-                for part in range(0, count, 250):
-                    for partition in range(partitions):
-                        await on.produce(topic, [b"%d" % (part + number) for number in range(250)], partition)
-                deadline = time.monotonic() + PATIENCE
-                while not await settled(on, group, partitions):
-                    assert time.monotonic() < deadline, (await describe_share_group(on.cluster, group)).partitions
-                    await asyncio.sleep(0.3)
-                done.set()
-                await asyncio.gather(*tasks)
-                await asyncio.to_thread(first.close)
-                killed.process.stop()
-            finally:
-                first.process.stop()
-                killed.process.stop()
-            java_accepted = Counter(
-                (event["partition"], offset)
-                for program in (first, killed)
-                for event in program.events()
-                if event["event"] == "committed" and event["error"] is None
-                for offset in event["offsets"]
-            )
-            assert java_accepted and accepted, "one side had nothing to do"
-            # The member that was killed may have sent acknowledgements without living to see the results.
-            unsure = {
-                (event["partition"], event["offset"]) for event in killed.events() if event["event"] == "acknowledged"
-            }
-            for missed in refused:
-                for offset in range(missed.first_offset, missed.last_offset + 1):
-                    accepted[missed.partition, offset] -= missed.type == "accept"
-                    unsure |= {(missed.partition, offset)} if missed.unknown else set()
-            return accepted + java_accepted, unsure
-
-    accepted, unsure = asyncio.run(run())
-    wanted = {(partition, offset) for partition in range(partitions) for offset in range(count)}
-    assert wanted - accepted.keys() - unsure == set()
-    assert [place for place, times in accepted.items() if times > 1] == []
-
-
-async def settled(on: Stage, group: str, partitions: int) -> bool:
-    view = await describe_share_group(on.cluster, group)
-    return len(view.partitions) == partitions and all(partition.lag == 0 for partition in view.partitions)
-
-
 def test_released_records_are_delivered_again_and_rejected_ones_are_not(cluster: "Lab") -> None:
     async def run() -> None:
         async with stage(cluster.bootstrap) as on:
@@ -162,10 +87,13 @@ def test_an_acknowledgement_after_the_lock_is_refused_and_raised(cluster: "Lab")
                 assert late[0].batch.lock_timeout == 3.0
                 async with share_consumer(cluster.bootstrap, group=group, topics=[topic], timeout=PATIENCE) as other:
                     assert await take_all(other, 3) == {0: 2, 1: 2, 2: 2}
+                    # As if the results of a commit came just before the pump's next turn.
+                    after, consumer._pump._after = consumer._pump._after, consumer._changed.set
                     late[0].accept()
                     with pytest.raises(AcknowledgeError, match=rf"{topic}-0 offset 0: accept didn't count") as raised:
                         await consumer.commit()
                     assert raised.value.code == INVALID_RECORD_STATE
+                    consumer._pump._after = after
                     held[-1].accept()  # type: ignore[attr-defined]
                     await other.commit()
 
@@ -371,6 +299,11 @@ def test_a_broker_that_is_killed_and_comes_back_loses_nothing_and_share_groups_c
         with pytest.raises(RefusedError, match=r"switched off in this cluster: .*--feature share\.version=1"):
             async with share_consumer(lab.bootstrap, group=group, topics=[topic], timeout=PATIENCE):
                 pass
+        flags = ("--share-group", group, "--accept", "--timeout", f"{PATIENCE:g}")
+        done = await asyncio.to_thread(process, "consume", lab.bootstrap, topic, *flags)
+        text = done.stderr.decode()
+        assert done.returncode == 1 and "UNSUPPORTED_VERSION (35)" in text and is_one_line_error(text)
+        assert "share groups are switched off in this cluster" in text and "--feature share.version=1" in text
 
     with Cluster() as lab:
         asyncio.run(run(lab))

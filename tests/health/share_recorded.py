@@ -1,7 +1,7 @@
 """A recording's name in, the events of its share group out, in time order: what the pipeline does in columns, done one
 exchange at a time."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from io import BytesIO
 from itertools import groupby
@@ -16,6 +16,8 @@ from kafkascope.health.share.group_health import ShareGroupEvent
 from tests.captures import capture
 
 SHARE_SESSION_NOT_FOUND = 122
+# When it was closed, in microseconds, and its two ports.
+Closed = tuple[int, tuple[int, int]]
 
 
 @cache
@@ -23,13 +25,22 @@ def exchanges(name: str) -> list[Exchange]:
     return sorted(read(BytesIO(capture(name))), key=lambda exchange: exchange.packet)
 
 
+@cache
+def _closed(name: str) -> tuple[Closed, ...]:
+    return tuple(closed_connections(BytesIO(capture(name))))
+
+
 def share_events(name: str, group: str) -> list[ShareEvent]:
+    return events_of(exchanges(name), _closed(name), group)
+
+
+def events_of(recorded: Sequence[Exchange], closed: Iterable[Closed], group: str) -> list[ShareEvent]:
     """In one exchange: acknowledgements, forgotten partitions, session, and at the answer's time what was acquired."""
-    events = [event for exchange in exchanges(name) for event in _events(exchange, group)]
+    events = [event for exchange in recorded for event in _events(exchange, group)]
     fetching = {
-        exchange.client_address: exchange.connection_id for exchange in exchanges(name) if exchange.api == "ShareFetch"
+        exchange.client_address: exchange.connection_id for exchange in recorded if exchange.api == "ShareFetch"
     }
-    events.extend(_disconnected(name, group, fetching))
+    events.extend(_disconnected(closed, group, fetching))
     numbered = [event._replace(order=order) for order, event in enumerate(events)]
     return sorted(numbered, key=lambda event: (event.at_us, event.order))
 
@@ -135,17 +146,23 @@ def _written(exchange: Exchange, group: str) -> Iterator[ShareEvent]:
                 )
 
 
-def _disconnected(name: str, group: str, fetching: dict[str, str]) -> Iterator[ShareEvent]:
+def closed_connections(recording: Any) -> Iterator[Closed]:
     """The last packet of a connection that was closed stands for its FIN."""
-    reading = Reading(BytesIO(capture(name)))
+    reading = Reading(recording)
     for _ in reading.batches():
         pass
     for connection in reading.account.connections:
-        ends = connection.ends
-        for port in (ends.port_a, ends.port_b):
+        if connection.closed is not None:
+            ends = connection.ends
+            yield connection.last_ns // 1000, (ends.port_a, ends.port_b)
+
+
+def _disconnected(closed: Iterable[Closed], group: str, fetching: dict[str, str]) -> Iterator[ShareEvent]:
+    for at_us, ports in closed:
+        for port in ports:
             number = fetching.get(f"127.0.0.1:{port}")
-            if number is not None and connection.closed is not None:
-                yield ShareEvent("disconnected", connection.last_ns // 1000, group_id=group, connection_id=number)
+            if number is not None:
+                yield ShareEvent("disconnected", at_us, group_id=group, connection_id=number)
 
 
 def group_events(name: str, group: str) -> list[ShareGroupEvent]:

@@ -1,6 +1,11 @@
-"""An S3 server on loopback, with one bucket, and the settings that lead there."""
+"""An S3 server with one bucket, and the settings that lead there.
 
+`python -m tests.pipeline.object_store ADDRESS` prints both and serves there until it is killed."""
+
+import json
 import logging
+import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from uuid import uuid4
@@ -16,14 +21,14 @@ SETTINGS = {
 
 
 @contextmanager
-def object_store() -> Iterator[tuple[str, dict[str, str]]]:
+def object_store(listen: str = "127.0.0.1") -> Iterator[tuple[str, dict[str, str]]]:
     """The bucket's URI, and the settings, which this process has too as long as it is open."""
     import boto3  # type: ignore[import-untyped]
     from moto.server import ThreadedMotoServer
     from werkzeug.serving import WSGIRequestHandler
 
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    server = ThreadedMotoServer(listen, 0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()
     # The server forgets nothing as long as the process lives.
@@ -42,3 +47,10 @@ def object_store() -> Iterator[tuple[str, dict[str, str]]]:
             yield f"s3://{bucket}", settings
     finally:
         server.stop()
+
+
+if __name__ == "__main__":
+    with object_store(sys.argv[1]) as (served, led):
+        print(json.dumps([served, led]), flush=True)
+        while True:
+            time.sleep(60)

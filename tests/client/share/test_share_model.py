@@ -5,7 +5,6 @@ import copy
 import random
 from collections import Counter
 from typing import Any
-from uuid import UUID
 
 import pytest
 
@@ -18,7 +17,8 @@ from kafkascope.client.share.values import (
     FetchLimits,
     SharePartition,
 )
-from tests.client.share.broker_model import MEMBER, TOPIC, Model
+from tests.client.share.broker_model import MEMBER, Model
+from tests.client.share.mangle import fitted, mangled
 
 SEEDS = range(60)
 STEPS = 400
@@ -145,24 +145,6 @@ def test_everything_is_accepted_once_when_the_faults_end(seed: int) -> None:
     assert all(offset.done and offset.accepted <= 1 for offset in offsets)
 
 
-def _mangled(value: Any, chance: random.Random) -> Any:
-    """The value with some numbers, lists and ids replaced by those that no broker means."""
-    if isinstance(value, dict):
-        return {name: _mangled(item, chance) for name, item in value.items()}
-    if isinstance(value, list):
-        items = [_mangled(item, chance) for item in value]
-        if items and chance.random() < 0.2:
-            items += [copy.deepcopy(chance.choice(items))]
-        return items[1:] if items and chance.random() < 0.1 else items
-    if isinstance(value, bool) or chance.random() > 0.15:
-        return value
-    if isinstance(value, int):
-        return chance.choice((-1, 0, 1, 7, 2**31 - 1, 2**63 - 1, -(2**63), value + 1, value - 1, 121, 6))
-    if isinstance(value, UUID):
-        return chance.choice((UUID(int=0), UUID(int=1), TOPIC))
-    return value
-
-
 @pytest.mark.parametrize("seed", SEEDS)
 def test_hostile_responses_are_ignored_or_become_problems(seed: int) -> None:
     """Numbers out of their ranges and lists out of order never raise, and what is held stays bounded."""
@@ -172,7 +154,7 @@ def test_hostile_responses_are_ignored_or_become_problems(seed: int) -> None:
     for _ in range(STEPS):
         for send in run.member.poll(run.model.now, fetch=True, flush=chance.random() < 0.3):
             response = _response(run.model, send)
-            run.member.received(send, _fitted(_mangled(response, chance)), run.model.now)
+            run.member.received(send, fitted(mangled(response, chance)), run.model.now)
         for delivery in list(run.member.deliveries):
             first = delivery.acquired[0].first
             run.member.acknowledge(run.model.now, delivery.partition, first, first, chance.choice(FINAL))
@@ -189,24 +171,3 @@ def _response(model: Model, send: Send) -> dict[str, Any]:
         return model.handle(send.api, copy.deepcopy(send.value), send.node if send.node in (1, 2, None) else 1)
     except (KeyError, IndexError):  # it follows what a hostile response said of partitions and offsets
         return {**model._metadata(), "errorCode": 0, "responses": [], "memberEpoch": 1, "heartbeatIntervalMs": 1}
-
-
-def _fitted(value: Any, bits: int = 64) -> Any:
-    """As a decoder gives numbers: within the type of their field."""
-    if isinstance(value, dict):
-        return {name: _fitted(item, _BITS.get(name, 32)) for name, item in value.items()}
-    if isinstance(value, list):
-        return [_fitted(item, bits) for item in value]
-    if isinstance(value, int) and not isinstance(value, bool):
-        low, high = -(1 << bits - 1), (1 << bits - 1) - 1
-        return min(max(value, low), high)
-    return value
-
-
-_BITS = {
-    "firstOffset": 64,
-    "lastOffset": 64,
-    "deliveryCount": 16,
-    "errorCode": 16,
-    "acknowledgeErrorCode": 16,
-}

@@ -11,17 +11,17 @@ from kafkascope.cli.live.options import live_options
 @click.argument("host", metavar="HOST[:PORT]")
 @click.argument("topics", metavar="TOPIC...", nargs=-1, required=True)
 @click.option("--share-group", "group", metavar="GROUP", required=True, help="The group to join.")
-@click.option("--accept", "outcome", flag_value="accept", help="Accept each record: no member gets it again.")
-@click.option("--release", "outcome", flag_value="release", help="Hold each record until the end, then release it.")
-@click.option("--reject", "outcome", flag_value="reject", help="Reject each record: no member gets it again.")
-@click.option("--ask", "outcome", flag_value="ask", help="Ask what to do with each record.")
+@click.option("--accept", is_flag=True, help="Accept each record: no member gets it again.")
+@click.option("--release", is_flag=True, help="Hold each record until the end, then release it.")
+@click.option("--reject", is_flag=True, help="Reject each record: no member gets it again.")
+@click.option("--ask", is_flag=True, help="Ask what to do with each record.")
 @click.option("--max", "most", metavar="N", type=click.IntRange(1, 10**12), help="Stop after this many records.")
 @click.option("--for", "lasting", metavar="DURATION", help="Stop after that long; without it, at Ctrl-C.")
 @click.option("--records", is_flag=True, help="Keys, values and headers too.")
 @click.option("--full", is_flag=True, help="Every byte of them, however long.")
 @click.option("--json", "as_json", is_flag=True, help="A line of JSON for each record.")
 @live_options
-def run(host: str, topics: tuple[str, ...], outcome: str | None, lasting: str | None, **options: Any) -> int:
+def run(host: str, topics: tuple[str, ...], lasting: str | None, **options: Any) -> int:
     """Take records from a share group.
 
     Other members don't get a record that this one holds. Every delivery counts against the group's delivery limit, so
@@ -34,15 +34,18 @@ def run(host: str, topics: tuple[str, ...], outcome: str | None, lasting: str | 
     from kafkascope.cli.units import parse_duration
     from kafkascope.errors import UsageError
 
-    if outcome is None:
+    outcomes = [name for name in ("accept", "release", "reject", "ask") if options[name]]
+    if not outcomes:
         raise UsageError("choose what happens to the records: --accept, --release, --reject or --ask")
+    if len(outcomes) > 1:
+        raise UsageError(f"{' and '.join(f'--{name}' for name in outcomes)} exclude each other: choose one")
     microseconds = None if lasting is None else parse_duration(lasting, "--for")
     if microseconds == 0:
         raise UsageError("--for: 0 s would stop at once; write it as 10s")
     names = ("group", "most", "records", "full", "as_json")
     chosen = ConsumeOptions(
         topics=topics,
-        outcome=outcome,
+        outcome=outcomes[0],
         seconds=None if microseconds is None else microseconds / 1e6,
         **{name: options[name] for name in names},
     )

@@ -13,8 +13,9 @@ from kafkascope.cli.live.options import note_of_client
 from kafkascope.cli.output import json_text
 from kafkascope.cli.terminal import note, paint
 from kafkascope.client.cluster import connect, time_limit
+from kafkascope.client.consumer.options import check_options
 from kafkascope.client.consumer.share_consumer import share_consumer
-from kafkascope.errors import NotFoundError, RefusedError, UsageError
+from kafkascope.errors import KafkascopeError, NotFoundError, RefusedError, UsageError
 from kafkascope.formatting import count, printable
 from kafkascope.schema.errors.error_codes import error_name
 from kafkascope.schema.names import clip
@@ -48,6 +49,7 @@ class ConsumeOptions:
 def consume(settings: "Settings", options: ConsumeOptions) -> int:
     if options.outcome == "ask" and not (sys.stdin is not None and sys.stdin.isatty()):
         raise UsageError("--ask needs a terminal; without one use --accept, --release or --reject")
+    check_options(options.group, options.topics, {})
     return asyncio.run(_Run(settings, options).run())
 
 
@@ -68,7 +70,7 @@ class _Run:
             limit = {"max_records": 1, "acquire_mode": None}
         elif options.most is not None:
             limit = {"max_records": min(options.most, 500), "acquire_mode": None}
-        joined = False
+        joined = failed = False
         try:
             async with share_consumer(
                 self.settings,
@@ -86,8 +88,12 @@ class _Run:
                     if record.acknowledged is None:
                         record.release()
                 self.kept.clear()
+        except KafkascopeError:
+            failed = True
+            raise
         finally:
-            if joined:
+            # An error before the first record is all there is to say.
+            if joined and (self.outcomes or self.refused or not failed):
                 self._account()
         return 1 if self.refused else 0
 

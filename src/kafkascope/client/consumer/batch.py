@@ -3,6 +3,7 @@ marks go to the broker with the next request."""
 
 from collections.abc import Generator, Iterator
 from datetime import UTC, datetime
+from itertools import count, repeat
 from typing import TYPE_CHECKING
 
 from kafkascope.client.share.values import Acknowledge, AcknowledgeRange, SharePartition
@@ -12,6 +13,8 @@ from kafkascope.errors import UsageError
 if TYPE_CHECKING:
     from kafkascope.client.consumer.share_consumer import ShareConsumer
 
+# Plain numbers: they are used for each record.
+_ACCEPT, _RELEASE, _REJECT = int(Acknowledge.ACCEPT), int(Acknowledge.RELEASE), int(Acknowledge.REJECT)
 _PAST = {1: "accepted", 2: "released", 3: "rejected"}
 
 
@@ -80,15 +83,15 @@ class ShareRecord:
 
     def accept(self) -> Marked:
         """It is processed: nobody gets it again."""
-        return self.batch._mark(self._index, Acknowledge.ACCEPT)
+        return self.batch._mark(self._index, _ACCEPT)
 
     def release(self) -> Marked:
         """It may be delivered again."""
-        return self.batch._mark(self._index, Acknowledge.RELEASE)
+        return self.batch._mark(self._index, _RELEASE)
 
     def reject(self) -> Marked:
         """It can't be processed: nobody gets it again."""
-        return self.batch._mark(self._index, Acknowledge.REJECT)
+        return self.batch._mark(self._index, _REJECT)
 
     def renew(self) -> Marked:
         """Restarts its lock (4.2 and later). The record stays with the application."""
@@ -142,8 +145,8 @@ class ShareBatch:
         return len(self.records)
 
     def __iter__(self) -> Iterator[ShareRecord]:
-        for index, record in enumerate(self.records):
-            yield ShareRecord(self, index, record)
+        # Without a Python frame per record.
+        return map(ShareRecord, repeat(self), count(), self.records)
 
     @property
     def open(self) -> int:
@@ -162,8 +165,9 @@ class ShareBatch:
     def renew(self) -> Marked:
         return self._renew(self.records[0].offset, self.records[-1].offset)
 
-    def _mark(self, index: int, kind: Acknowledge) -> Marked:
-        self._check_open(index)
+    def _mark(self, index: int, kind: int) -> Marked:
+        if self._marks[index] or self._consumer._closed:
+            self._check_open(index)
         self._marks[index] = kind
         if not self._listed:
             self._listed = True

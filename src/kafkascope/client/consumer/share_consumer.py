@@ -200,6 +200,8 @@ class ShareConsumer:
                     ) from None
         finally:
             self._pump.flush = False
+        # The last results may have come while the pump hasn't had its turn yet.
+        self._note_results()
         self._raise_errors()
 
     async def close(self) -> None:
