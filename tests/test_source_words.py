@@ -47,7 +47,9 @@ def literals(source: str) -> Iterator[tuple[int, str]]:
             text = node.value
         else:
             continue
-        if " " in text.strip():
+        words = text.split()
+        # Capitals alone are names of classes, not a sentence.
+        if len(words) > 1 and not all(word[0].isupper() for word in words):
             yield node.lineno, text
 
 
