@@ -1,5 +1,4 @@
-"""Makes docs/report.png and docs/explorer.png: the demo's report and the explorer's page of ShareFetchRequest v2, seen
-by Chromium. Run `make demo` first.
+"""Makes docs/report.png and docs/explorer.png from the lake of `make demo` and the explorer. Run `make demo` first.
 
 python -m tools.pictures
 """
@@ -10,14 +9,22 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 from playwright.sync_api import Browser, sync_playwright
 
+from kafkascope.lake.home import open_lake
+from kafkascope.report.build import build
+from kafkascope.report.page.page import page as report_page
+from kafkascope.report.summaries.scope import Scope
+from kafkascope.times import microseconds_of
 from tools.debian_packages import MISSING, chromium
 
 _ROOT = Path(__file__).parents[1]
-_REPORT = _ROOT / ".cache" / "demo" / "report.html"
+_LAKE = _ROOT / ".cache" / "demo" / "lake"
+# Three of the recordings are of these minutes. With the fourth, two hours older, each is only a point of the timeline.
+_FROM, _UNTIL = datetime(2026, 11, 15, 12, 6, 40, tzinfo=UTC), datetime(2026, 11, 15, 12, 8, 15, tzinfo=UTC)
 _MESSAGE = "message/ShareFetchRequest/2.html"
 # The report names its lake and recordings by their full paths.
 _SHORTEN_PATHS = """root => {
@@ -33,13 +40,16 @@ def main() -> None:
     program = chromium()
     if program is None:
         sys.exit(MISSING)
-    if not _REPORT.is_file():
-        sys.exit(f"{_REPORT.relative_to(_ROOT)} is missing: run make demo first")
+    if not _LAKE.is_dir():
+        sys.exit(f"{_LAKE.relative_to(_ROOT)} is missing: run make demo first")
+    scope = Scope(since=microseconds_of(_FROM), until=microseconds_of(_UNTIL))
+    report = _LAKE.parent / "picture.html"
+    report.write_text(report_page(build(open_lake(_LAKE), scope, datetime.now(UTC))), encoding="utf-8")
     with sync_playwright() as playwright, _explorer() as address:
         # Chromium's sandbox refuses root.
         arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
         browser = playwright.chromium.launch(executable_path=program, args=arguments)
-        _picture(browser, _REPORT.as_uri(), "report.png")
+        _picture(browser, report.as_uri(), "report.png")
         _picture(browser, f"{address}{_MESSAGE}", "explorer.png", top="#wire")
         browser.close()
 
@@ -65,7 +75,8 @@ def _picture(browser: Browser, address: str, name: str, *, top: str | None = Non
     page.goto(address)
     page.evaluate(_SHORTEN_PATHS, f"{_ROOT}/.cache/demo/")
     if top is not None:
-        page.locator(top).evaluate("element => element.scrollIntoView()")
+        # The space above a heading would show half a line of what comes before it.
+        page.locator(top).evaluate("element => { element.scrollIntoView(); scrollBy(0, 32) }")
     path = _ROOT / "docs" / name
     page.screenshot(path=path, animations="disabled")
     page.close()

@@ -15,6 +15,7 @@ import pytest
 
 from kafkascope.health.findings.rules import RULES
 from kafkascope.report.build import Report
+from kafkascope.report.charts.timeline import Lane, Mark, timeline_figure
 from kafkascope.report.html.prose import advice
 from kafkascope.report.json_form import report_json, text_of
 from kafkascope.report.page.findings import command, figure_value, figures_of
@@ -298,6 +299,23 @@ def test_a_member_that_disappeared_ends_with_a_cross_on_the_timeline() -> None:
     assert timeline.count('class="cross"') == 1
     # Once in the picture, once in the table.
     assert timeline.count('href="#streams-groups"') == 2 * 3
+
+
+def test_bars_and_words_of_one_row_of_the_timeline_never_overlap() -> None:
+    seconds = [(0, 5), (1, 60), (20, 24), (22, 23), (85, 86), (91, 92), (97, 98), (99, 100)]
+    marks = [Mark(a, b, "t-warning", f"Incident {a} of a group, with many words", (f"{a}",), "x") for a, b in seconds]
+    drawn = timeline_figure([Lane("incidents", tuple(marks))], 0, 100).text
+    rows: dict[float, list[tuple[float, float]]] = {}
+    for bar in re.finditer(r'<rect x="([\d.]+)" y="([\d.]+)" width="([\d.]+)".*?</a>', drawn):
+        left, y, width = map(float, bar.groups())
+        first, last = left, left + width
+        for x, end, words in re.findall(r'<text x="([\d.]+)"[^>]*class="flag"( text-anchor="end")?>([^<]*)', bar[0]):
+            long = len(words) * 7
+            first, last = (min(first, float(x) - long), last) if end else (first, max(last, float(x) + long))
+        rows.setdefault(y, []).append((first, last))
+    assert sum(map(len, rows.values())) == len(seconds)
+    for places in rows.values():
+        assert all(last < first for (_, last), (first, _) in pairwise(sorted(places)))
 
 
 def test_a_report_makes_the_same_page_again(text: str) -> None:

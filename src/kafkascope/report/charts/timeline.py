@@ -3,6 +3,7 @@ links to its section."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from kafkascope.formatting import count
 from kafkascope.markup import Html, coordinate, el
@@ -176,21 +177,23 @@ def _entries(lanes: Sequence[Lane]) -> list[tuple[str, str]]:
 
 
 def _lane(lane: Lane, scale: TimeScale, top: float) -> tuple[list[Html], float]:
-    """Bars that overlap get rows of their own; flags span all rows."""
+    """Bars that overlap get rows of their own, and so do bars whose words do; flags span all rows."""
     parts = [el("text", shorten(lane.name, 20), tip(lane.name), x=0, y=top + _BAR - 3, class_="name")]
     ends: list[float] = []
-    bars = [mark for mark in lane.marks if mark.kind != "event"]
-    for mark in sorted(bars, key=lambda mark: (mark.from_at, mark.to_at)):
-        left = scale.x(mark.from_at)
-        width = max(4.0, scale.x(mark.to_at) - left)
-        # Leaders follow each other in one row.
-        free = [row for row, end in enumerate(ends) if left >= end + (0 if lane.name == "quorum" else _APART)]
-        row = 0 if lane.name == "quorum" else free[0] if free else len(ends)
+    bars = sorted((mark for mark in lane.marks if mark.kind != "event"), key=lambda mark: (mark.from_at, mark.to_at))
+    for place, mark in enumerate(bars):
+        if lane.name == "quorum":
+            # Leaders follow each other in one row: words have only the space between two of them.
+            following = scale.x(bars[place + 1].from_at) if place + 1 < len(bars) else WIDTH
+            bar, row = _place(mark, scale, ends[0] if ends else _LEFT, following), 0
+        else:
+            bar = _place(mark, scale, _LEFT, WIDTH)
+            free = [row for row, end in enumerate(ends) if bar.first >= end + _APART]
+            row = free[0] if free else len(ends)
         while len(ends) <= row:
             ends.append(0.0)
-        y = top + row * (_BAR + _GAP)
-        drawn, end = _bar(mark, left, width, y)
-        ends[row] = max(ends[row], end)
+        ends[row] = max(ends[row], bar.last)
+        drawn = _bar(mark, bar, top + row * (_BAR + _GAP))
         parts.append(el("a", drawn, href=f"#{mark.target}", class_="mark", aria_label=_words(mark)))
     height = max(1, len(ends)) * (_BAR + _GAP)
     for mark in lane.marks:
@@ -201,30 +204,48 @@ def _lane(lane: Lane, scale: TimeScale, top: float) -> tuple[list[Html], float]:
     return parts, height
 
 
-def _bar(mark: Mark, left: float, width: float, y: float) -> tuple[list[Html], float]:
-    """What is drawn, and where it ends. Words are in the bar or after it; if they don't fit, only the tooltip has
-    them."""
+class _Bar(NamedTuple):
+    """A bar from `left` to `right`, with its words from `first` or to `last`: in the bar, after it or before it."""
+
+    left: float
+    right: float
+    first: float
+    last: float
+    words: str
+    side: str
+
+
+def _place(mark: Mark, scale: TimeScale, least: float, most: float) -> _Bar:
+    """Words are in the bar or beside it, within `least` and `most`; if they don't fit, only the tooltip has them."""
+    left = scale.x(mark.from_at)
+    width = max(4.0, scale.x(mark.to_at) - left)
     right = left + width
-    parts = [tip(*mark.tips), el("rect", x=left, y=y, width=width, height=_BAR, rx=2, class_=f"{mark.kind} edge")]
-    if mark.gone:
-        cross = f"M{coordinate(right - 4)} {coordinate(y + 3)}l8 8m0 -8l-8 8"
-        parts.append(el("path", d=cross, class_="cross"))
-        right += 6
-    if not mark.words:
-        return parts, right
-    if len(mark.words) * _LETTER + 8 <= width:
-        parts.append(el("text", mark.words, x=left + 5, y=y + 11, class_=f"on-{mark.kind}"))
-        return parts, right
-    after, before = int((WIDTH - right - 10) / _LETTER), int((left - _LEFT - 10) / _LETTER)
+    end = right + (6 if mark.gone else 0)
+    if mark.words and len(mark.words) * _LETTER + 8 <= width:
+        return _Bar(left, right, left, end, mark.words, "in")
+    after, before = int((most - end - 10) / _LETTER), int((left - least - 10) / _LETTER)
     room = after if after >= len(mark.words) or after >= before else before
-    if room < min(len(mark.words), _LEAST_LETTERS):
-        return parts, right
+    if not mark.words or room < min(len(mark.words), _LEAST_LETTERS):
+        return _Bar(left, right, left, end, "", "in")
     words = _cut(mark.words, room)
     if room == after:
-        parts.append(el("text", words, x=right + 5, y=y + 11, class_="flag"))
-        return parts, right + 5 + len(words) * _LETTER
-    parts.append(el("text", words, x=left - 5, y=y + 11, class_="flag", text_anchor="end"))
-    return parts, right
+        return _Bar(left, right, left, end + 5 + len(words) * _LETTER, words, "after")
+    return _Bar(left, right, left - 5 - len(words) * _LETTER, end, words, "before")
+
+
+def _bar(mark: Mark, bar: _Bar, y: float) -> list[Html]:
+    box = {"x": bar.left, "y": y, "width": bar.right - bar.left, "height": _BAR}
+    parts = [tip(*mark.tips), el("rect", **box, rx=2, class_=f"{mark.kind} edge")]
+    if mark.gone:
+        cross = f"M{coordinate(bar.right - 4)} {coordinate(y + 3)}l8 8m0 -8l-8 8"
+        parts.append(el("path", d=cross, class_="cross"))
+    if bar.words and bar.side == "in":
+        parts.append(el("text", bar.words, x=bar.left + 5, y=y + 11, class_=f"on-{mark.kind}"))
+    elif bar.words and bar.side == "after":
+        parts.append(el("text", bar.words, x=bar.right + (11 if mark.gone else 5), y=y + 11, class_="flag"))
+    elif bar.words:
+        parts.append(el("text", bar.words, x=bar.left - 5, y=y + 11, class_="flag", text_anchor="end"))
+    return parts
 
 
 def _cut(text: str, letters: int) -> str:
