@@ -66,13 +66,18 @@ def _events(exchange: Exchange, group: str) -> Iterator[ShareEvent]:
         answered_us=micros(exchange.response_at) if answer else None,
         lock_timeout_ms=answer.get("acquisitionLockTimeoutMs") if answer else None,
     )
+    yield from body_events(exchange.api, request_body, answer, base)
+
+
+def body_events(api: str, request_body: Any, answer: Any, base: ShareEvent) -> Iterator[ShareEvent]:
+    """Of a ShareFetch or ShareAcknowledge. `base` has what they share, at the request's time."""
     whole = answer["errorCode"] if answer else None
     places = {
         (topic["topicId"], place["partitionIndex"]): place
         for topic in (answer or {}).get("responses", ())
         for place in topic["partitions"]
     }
-    field = "acknowledgeErrorCode" if exchange.api == "ShareFetch" else "errorCode"
+    field = "acknowledgeErrorCode" if api == "ShareFetch" else "errorCode"
     for topic in request_body["topics"]:
         for place in topic["partitions"]:
             key = (topic["topicId"], place["partitionIndex"])
@@ -95,7 +100,7 @@ def _events(exchange: Exchange, group: str) -> Iterator[ShareEvent]:
     if epoch in (0, -1) or whole == SHARE_SESSION_NOT_FOUND:
         yield base._replace(kind="session", value=epoch, error_code=whole)
     for (topic_id, number), place in places.items():
-        at = base._replace(topic_id=topic_id, partition=number, at_us=micros(exchange.response_at))
+        at = base._replace(topic_id=topic_id, partition=number, at_us=base.answered_us or 0)
         if place["errorCode"]:
             yield at._replace(kind="broker_error", error_code=place["errorCode"])
         for batch in place.get("acquiredRecords", ()):

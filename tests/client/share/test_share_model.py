@@ -4,7 +4,7 @@ handed out, each acquisition ends once, session epochs go up by one, and every a
 import copy
 import random
 from collections import Counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -17,12 +17,78 @@ from kafkascope.client.share.values import (
     FetchLimits,
     SharePartition,
 )
+from kafkascope.health.share.events import ShareEvent
+from kafkascope.health.share.ledger import share_deliveries
 from tests.client.share.broker_model import MEMBER, Model
 from tests.client.share.mangle import fitted, mangled
+from tests.health.share_recorded import body_events
 
+
+class LedgerRow(NamedTuple):
+    partition: SharePartition
+    offset: int
+    delivery_count: int
+    outcome: str
+
+
+OUTCOMES = {"accepted": Acknowledge.ACCEPT, "released": Acknowledge.RELEASE, "rejected": Acknowledge.REJECT}
 SEEDS = range(60)
 STEPS = 400
 FINAL = (Acknowledge.ACCEPT, Acknowledge.ACCEPT, Acknowledge.RELEASE, Acknowledge.REJECT)
+
+
+class Wire:
+    """What a recording at the brokers would show of the member's share sessions."""
+
+    def __init__(self) -> None:
+        self.events: list[ShareEvent] = []
+        self.acquired: Counter[tuple[SharePartition, int, int]] = Counter()
+        self._connections: Counter[int] = Counter()
+        self._last_us = 0
+
+    def exchange(self, send: Send, response: dict[str, Any], now: float) -> None:
+        if send.api not in ("ShareFetch", "ShareAcknowledge"):
+            return
+        asked, answered = self._time(now), self._time(now)
+        base = ShareEvent(
+            "",
+            asked,
+            group_id="group",
+            exchange_id=f"exchange-{asked}",
+            connection_id=self._connection(send.node),
+            broker=f"node-{send.node}",
+            member_id=MEMBER,
+            asked_us=asked,
+            answered_us=answered,
+            lock_timeout_ms=response["acquisitionLockTimeoutMs"],
+        )
+        for event in body_events(send.api, send.value, response, base):
+            self.events.append(event)
+            if event.kind == "acquired":
+                partition = SharePartition(event.topic_id, event.partition)  # type: ignore[arg-type]
+                for offset in range(event.first_offset, event.last_offset + 1):
+                    self.acquired[partition, offset, event.delivery_count or 0] += 1
+
+    def disconnect(self, node: int, now: float) -> None:
+        event = ShareEvent("disconnected", self._time(now), group_id="group", connection_id=self._connection(node))
+        self.events.append(event)
+        self._connections[node] += 1
+
+    def ledger(self) -> list[LedgerRow]:
+        """Its rows, one per offset."""
+        return [
+            LedgerRow(SharePartition(row.topic_id, row.partition), offset, row.delivery_count or 0, row.outcome)  # type: ignore[arg-type]
+            for row in share_deliveries(self.events)
+            for offset in range(row.first_offset, row.last_offset + 1)
+        ]
+
+    def _connection(self, node: int | None) -> str:
+        return f"{node}-{self._connections[node or 0]}"
+
+    def _time(self, now: float) -> int:
+        """Nothing happens at the same time."""
+        self._last_us = max(int(now * 1e6), self._last_us + 1)
+        return self._last_us
 
 
 class Run:
@@ -38,6 +104,9 @@ class Run:
         self.held: list[tuple[SharePartition, int]] = []
         self.asked: Counter[tuple[SharePartition, int, int]] = Counter()
         self.got: Counter[tuple[SharePartition, int, int]] = Counter()
+        self.confirmed: Counter[tuple[SharePartition, int, int]] = Counter()
+        self.unknown: Counter[tuple[SharePartition, int, int]] = Counter()
+        self.wire = Wire()
 
     def poll(self, *, fetch: bool, flush: bool) -> None:
         for send in self.member.poll(self.model.now, fetch=fetch, flush=flush):
@@ -45,6 +114,8 @@ class Run:
             lost_before = self.model.faults and self.random.random() < 0.02
             value = copy.deepcopy(send.value)
             response = None if lost_before else self.model.handle(send.api, value, send.node)
+            if response is not None:
+                self.wire.exchange(send, response, self.model.now)
             if lost_before and send.node is not None:
                 self.model.epochs[send.node].append(value["shareSessionEpoch"])
             self.flight.append((send, response))
@@ -57,6 +128,7 @@ class Run:
         if response is None or (self.model.faults and self.random.random() < 0.03):
             if send.node is not None:
                 self.model.drop_session(send.node)
+                self.wire.disconnect(send.node, self.model.now)
             self.member.lost(send, self.model.now)
         else:
             self.model.arrived(send.api, send.value, response)
@@ -70,7 +142,10 @@ class Run:
                 self.held += [(delivery.partition, offset) for offset in range(part.first, part.last + 1)]
         for result in self.member.results:
             for offset in range(result.first, result.last + 1):
-                self.got[result.partition, offset, result.type] += 1
+                key = result.partition, offset, result.type
+                self.got[key] += 1
+                self.confirmed[key] += result.code == 0
+                self.unknown[key] += result.unknown
         self.member.results.clear()
 
     def acknowledge(self, kinds: tuple[Acknowledge, ...]) -> None:
@@ -125,6 +200,31 @@ def test_no_order_loss_or_delay_breaks_an_invariant(seed: int) -> None:
     # A renewal that isn't sent yet is replaced by the acknowledgement that follows it.
     assert {key for key in run.asked - run.got if key[2] != Acknowledge.RENEW} == set()
     assert run.model.left or run.member.membership.epoch <= 0
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_health_ledger_of_the_same_traffic_agrees(seed: int) -> None:
+    """Each acquisition is in it once. What the member was told counted is in it; what else it has may have counted, by
+    what the member was told. Its accepted records are those of the brokers."""
+    run = Run(seed)
+    for _ in range(STEPS):
+        run.step()
+    run.until_closed()
+    rows = run.wire.ledger()
+    assert Counter((row.partition, row.offset, row.delivery_count) for row in rows) == run.wire.acquired
+    counted = Counter(
+        (row.partition, row.offset, int(OUTCOMES[row.outcome])) for row in rows if row.outcome in OUTCOMES
+    )
+    final = {key: times for key, times in run.confirmed.items() if times and key[2] != Acknowledge.RENEW}
+    assert Counter(final) - counted == Counter()
+    assert counted - Counter(final) - run.unknown == Counter()
+    accepted = {
+        (partition, number): offset.accepted
+        for partition, state in run.model.partitions.items()
+        for number, offset in enumerate(state.offsets)
+        if offset.accepted
+    }
+    assert Counter((row.partition, row.offset) for row in rows if row.outcome == "accepted") == Counter(accepted)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
