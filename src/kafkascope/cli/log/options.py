@@ -11,10 +11,7 @@ _INT64 = range(2**63)
 
 
 def selection_of(
-    topics: tuple[str, ...],
-    offsets: tuple[str, str] | None,
-    between: tuple[str, str] | None,
-    types: tuple[str, ...],
+    topics: tuple[str, ...], offsets: tuple[str, str] | None, between: tuple[str, str] | None, types: tuple[str, ...]
 ) -> Selection:
     first, end = (_offset(offsets[0]), _offset(offsets[1])) if offsets else (None, None)
     if offsets and first is not None and end is not None and first >= end:
