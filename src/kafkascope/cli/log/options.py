@@ -39,11 +39,11 @@ def _milliseconds(text: str) -> int | None:
 
 def _type(name: str) -> str:
     known = {spelled.lower(): spelled for spelled in type_names()}
-    found = known.get(name.lower())
-    if found is None:
+    spelled_name = known.get(name.lower())
+    if spelled_name is None:
         from difflib import get_close_matches
 
         near = get_close_matches(name.lower(), known, n=1, cutoff=0.5)
         hint = f"; did you mean {known[near[0]]}?" if near else ""
         raise NotFoundError(f"unknown record type {clip(name)}{hint}")
-    return found
+    return spelled_name
