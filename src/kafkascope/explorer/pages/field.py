@@ -15,7 +15,8 @@ def make(name: str) -> Page:
     places = field_places().get(name)
     if places is None:
         near = near_fields(clip(name))
-        hint = f"; did you mean {join_names(near, 'or')}?" if near else "; the search finds fields by a part of their name"
+        search = "; the search finds fields by a part of their name"
+        hint = f"; did you mean {join_names(near, 'or')}?" if near else search
         raise NotFoundError(f"unknown field {clip(name)}{hint}")
     listed = [_place(place) for place in places]
     spellings = sorted({place.path[-1] for place in places})
