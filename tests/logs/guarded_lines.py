@@ -1,5 +1,5 @@
-"""The kernel of lines between pages that nobody may touch: batches end where a page begins that can't be read, and the room
-for lines where one begins that can't be written. In a process of its own, which a wrong access ends."""
+"""The kernel of lines between pages that nobody may touch: batches end where a page begins that can't be read, and the
+room for lines where one begins that can't be written. In a process of its own, which a wrong access ends."""
 
 import random
 from pathlib import Path

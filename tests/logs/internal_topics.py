@@ -22,12 +22,12 @@ def records_of(topic: str) -> Iterator[Record]:
     offset = 0
     for number in _NUMBERS:
         known = messages_of(topic, number)
-        for key, value in _contents(topic, number, known) if known else ():
+        for key, value in _contents(number, known) if known else ():
             yield Record(offset, 1_767_268_800_000 + offset, key, value)
             offset += 1 + offset % 3
 
 
-def _contents(topic: str, number: int, known: Messages) -> Iterator[tuple[bytes | None, bytes | None]]:
+def _contents(number: int, known: Messages) -> Iterator[tuple[bytes | None, bytes | None]]:
     _, key_message, key_version, value_message = known
     for version in message_(value_message).all_versions():
         for case in range(_VALUES):
