@@ -193,7 +193,7 @@ class _Run:
 
 @asynccontextmanager
 async def _until_terminated() -> AsyncIterator[None]:
-    """SIGTERM ends the block, and the run goes on behind it."""
+    """SIGTERM ends the block, and the run goes on after it."""
     task, loop, terminated = asyncio.current_task(), asyncio.get_running_loop(), False
     assert task is not None
 
