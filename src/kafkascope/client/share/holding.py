@@ -191,6 +191,12 @@ class Holding:
             if piece.state == HELD and piece.until < before:
                 yield Range(piece.first, piece.last), piece.until
 
+    def waiting(self) -> Iterator[tuple[Acquired, float]]:
+        """All that waits for an acknowledgement, with its delivery count, and when its lock ends."""
+        for piece in self._pieces:
+            if piece.state == HELD:
+                yield Acquired(piece.first, piece.last, piece.delivery_count), piece.until
+
     def find(self, offset: int) -> tuple[int, float] | None:
         """The delivery count and the end of the lock of an offset, None if it isn't ours."""
         pieces = self._pieces

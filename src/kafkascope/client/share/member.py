@@ -15,6 +15,7 @@ from kafkascope.client.share.values import (
     NOT_HELD,
     Acknowledge,
     AcknowledgeResult,
+    Acquired,
     AcquireMode,
     Delivery,
     FetchLimits,
@@ -172,6 +173,18 @@ class ShareMember:
         for piece, until in session.holdings[partition].held():
             if piece.last >= first and piece.first <= last:
                 yield Range(max(piece.first, first), min(piece.last, last)), until
+
+    def waiting(self) -> Iterator[tuple[SharePartition, Acquired, float]]:
+        """All that waits for an acknowledgement, and when its lock ends."""
+        for session in self.sessions.values():
+            for partition, holding in session.holdings.items():
+                for acquired, until in holding.waiting():
+                    yield partition, acquired, until
+
+    @property
+    def exhausted(self) -> int:
+        """How many fetches in a row brought nothing, at the broker where these are the fewest; 0 without one."""
+        return min((session.empty_fetches for session in self.sessions.values() if session.wanted), default=0)
 
     def lock(self, partition: SharePartition, offset: int) -> tuple[int, float] | None:
         """Delivery count and end of the lock of an offset; None if it isn't ours any more."""
