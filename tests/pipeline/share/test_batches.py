@@ -9,7 +9,7 @@ from kafkascope.client.share.holding import Holding
 from kafkascope.client.share.member import ShareMember
 from kafkascope.client.share.membership import Membership
 from kafkascope.client.share.session import ShareSession
-from kafkascope.client.share.values import Acquired, FetchLimits, SharePartition
+from kafkascope.client.share.values import Acquired, DeliveryId, FetchLimits, SharePartition
 from kafkascope.errors import InputError
 from kafkascope.limits import MAX_BATCH_RANGES
 from kafkascope.pipeline.share.batch_offset import BatchOffset, LoggedRange, PartitionRanges, parse_offset
@@ -49,7 +49,9 @@ def test_a_batch_has_so_many_ranges_and_the_rest_waits() -> None:
     member.names[PARTITION.topic_id] = "orders"
     session = member.sessions[1] = ShareSession(1, "group", "member")
     holding = session.holdings[PARTITION] = Holding(PARTITION)
-    holding.acquire((Acquired(2 * number, 2 * number, 1) for number in range(MAX_BATCH_RANGES + 1)), 100.0)
+    holding.acquire(
+        (Acquired(2 * number, 2 * number, 1) for number in range(MAX_BATCH_RANGES + 1)), DeliveryId(1, 1), 100.0
+    )
     start = BatchOffset(0, "member")
     batches = Batches(member, start, renews=True)
     first = batches.make(start, 10**9, 0.0, 0.0)

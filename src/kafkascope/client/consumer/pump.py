@@ -45,17 +45,22 @@ class Pump:
         """From any thread."""
         self._loop.call_soon_threadsafe(self._wake.set)
 
+    def turn(self) -> float:
+        """Sends what is due; returns the time."""
+        now = self._loop.time()
+        self._before(now)
+        for send in self._member.poll(now, fetch=self.fetch, flush=self.flush):
+            task = self._loop.create_task(self._exchange(send), name=f"kafkascope sends {send.api}")
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        return now
+
     async def run(self) -> None:
         member = self._member
         try:
             while True:
                 self._wake.clear()
-                now = self._loop.time()
-                self._before(now)
-                for send in member.poll(now, fetch=self.fetch, flush=self.flush):
-                    task = self._loop.create_task(self._exchange(send), name=f"kafkascope sends {send.api}")
-                    self._tasks.add(task)
-                    task.add_done_callback(self._tasks.discard)
+                now = self.turn()
                 self._after()
                 if member.closed:
                     return

@@ -10,7 +10,7 @@ from pyspark.sql.types import StructType
 
 from kafkascope.errors import UsageError
 from kafkascope.pipeline.share.options import SOURCE, parse_options
-from kafkascope.pipeline.share.rows import SCHEMA
+from kafkascope.pipeline.share.rows import SHARE_SCHEMA
 from kafkascope.pipeline.share.stream_reader import ShareReader
 
 
@@ -21,12 +21,12 @@ class ShareSource(DataSource):
 
     def schema(self) -> StructType:
         parse_options(self.options)
-        return from_arrow_schema(SCHEMA)
+        return from_arrow_schema(SHARE_SCHEMA)
 
     def streamReader(self, schema: StructType) -> ShareReader:  # noqa: N802
         options = parse_options(self.options)
-        if schema.names != SCHEMA.names:
-            raise UsageError(f"{SOURCE} has the columns {', '.join(SCHEMA.names)}; leave the schema out")
+        if schema.names != SHARE_SCHEMA.names:
+            raise UsageError(f"{SOURCE} has the columns {', '.join(SHARE_SCHEMA.names)}; leave the schema out")
         return ShareReader(options)
 
     def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002

@@ -10,7 +10,7 @@ from kafkascope.pipeline.share.batch_offset import PartitionRanges
 
 _TIME = pa.timestamp("us", tz="UTC")
 _HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
-SCHEMA = pa.schema(
+SHARE_SCHEMA = pa.schema(
     [
         ("topic", pa.string()),
         ("topic_id", pa.string()),
@@ -46,7 +46,7 @@ def rows(entry: PartitionRanges, records: Sequence[Record], delivery_count: int,
             pa.repeat(pa.scalar(delivery_count, pa.int32()), count),
             pa.repeat(pa.scalar(lock_until_ms * _US_PER_MS, pa.int64()), count).cast(_TIME),
         ],
-        schema=SCHEMA,
+        schema=SHARE_SCHEMA,
     )
 
 
