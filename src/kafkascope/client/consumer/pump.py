@@ -36,6 +36,8 @@ class Pump:
         self.flush = False
         # Why the last request got no response; None after one that did.
         self.last_error: KafkascopeError | None = None
+        # What one of the brokers is too old for, while others aren't.
+        self.too_old: UsageError | None = None
         self.requests = 0
 
     def wake(self) -> None:
@@ -85,6 +87,9 @@ class Pump:
                 self._member.received(send, {"errorCode": error.code, "memberEpoch": 0}, self._loop.time())
             else:
                 self._member.lost(send, self._loop.time())
+        except UsageError as error:
+            self.too_old = error
+            self._member.lost(send, self._loop.time())
         except KafkascopeError as error:
             # Also a response that can't be decoded: whatever it was, the member goes on without it.
             self.last_error = error

@@ -113,7 +113,7 @@ class ShareConsumer:
         self._changed = asyncio.Event()
         self._loop = asyncio.get_running_loop()
         self._waiting = 0
-        self._closed = self._renews = False
+        self._closed = self._renews = self._can_renew = False
         # Other threads append to these.
         self._listed: deque[ShareBatch] = deque()
         self._renewals: deque[tuple[ShareBatch, int, int]] = deque()
@@ -295,10 +295,14 @@ class ShareConsumer:
         missing = share_groups_missing(versions, self._cluster)
         if missing is not None:
             raise missing
-        if self.options.needs_version_2 and versions[_FETCH_KEY][1] < 2:
-            raise UsageError(f"{self._cluster.settings.bootstrap[0]}: {NEEDS_42}")
+        self._can_renew = versions[_FETCH_KEY][1] >= 2
+        if self.options.needs_version_2 and not self._can_renew:
+            raise self._too_old()
         self._member.limits = self.options.limits(versions[_FETCH_KEY][1])
-        self._renews = self.options.renew is True or (self.options.renew is None and versions[_FETCH_KEY][1] >= 2)
+        self._renews = self._can_renew and self.options.renew is not False
+
+    def _too_old(self) -> UsageError:
+        return UsageError(f"{self._cluster.settings.bootstrap[0]}: {NEEDS_42}")
 
     def _before_poll(self, now: float) -> None:
         self._collect(now)
@@ -346,6 +350,8 @@ class ShareConsumer:
         return not (result.type == Acknowledge.RENEW and self._renews)
 
     def _raise_errors(self) -> None:
+        if self._pump.too_old is not None:
+            raise self._pump.too_old
         if self._errors:
             raise self._errors.pop(0)
         if self._refused:
@@ -397,6 +403,8 @@ class ShareConsumer:
 
     def _renew(self, batch: ShareBatch, first: int, last: int) -> None:
         self._check_running()
+        if not self._can_renew:
+            raise self._too_old()
         self._renewals.append((batch, first, last))
         self._pump.wake_from_anywhere()
 
