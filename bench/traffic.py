@@ -32,6 +32,8 @@ CONNECTIONS = 200
 _HEAVY_SHARE = 0.4
 # Entered in the middle: no SYN, no ApiVersions.
 _MIDDLE = 10
+# What one connection with all the bytes may be.
+ONLY = {"follower": len(ROLES) - 1, "consumer": 2}
 _SHORT_CONNECTIONS, _SHORT_EXCHANGES, _SHORT_MEGABYTES = 7_000, 5, 150
 _BYTES_A_SECOND = 20_000_000
 _STEP_NS = 1_000_000_000
@@ -87,10 +89,10 @@ def busy(megabytes: int, seed: int = _SEED, *, clean: bool = False) -> Made:
     return traffic
 
 
-def elephant(megabytes: int, seed: int = _SEED) -> Made:
-    """One connection with all the bytes: a follower's fetches."""
-    name = f"elephant-{megabytes}mb-seed{seed}-v{_EDITION}.pcap"
-    return _kept(FOLDER / name, megabytes, seed, count=1)
+def elephant(megabytes: int, seed: int = _SEED, *, role: str = "follower") -> Made:
+    """One connection with all the bytes."""
+    name = f"{role}-{megabytes}mb-seed{seed}-v{_EDITION}.pcap"
+    return _kept(FOLDER / name, megabytes, seed, only=role)
 
 
 def short_lived(seed: int = _SEED) -> Made:
@@ -125,25 +127,25 @@ def first_part(traffic: Made, megabytes: int) -> Path:
 
 
 def _kept(
-    path: Path, megabytes: int, seed: int, *, count: int = CONNECTIONS, short: bool = False, clean: bool = False
+    path: Path, megabytes: int, seed: int, *, only: str | None = None, short: bool = False, clean: bool = False
 ) -> Made:
     facts = path.with_suffix(".json")
     if path.is_file() and facts.is_file():
         return Made(**json.loads(facts.read_text()))
-    traffic = _write_capture(path, megabytes, seed, count=count, short=short, clean=clean)
+    traffic = _write_capture(path, megabytes, seed, only=only, short=short, clean=clean)
     facts.write_text(json.dumps(asdict(traffic), indent=1))
     return traffic
 
 
 def _write_capture(
-    path: Path, megabytes: int, seed: int, *, count: int = CONNECTIONS, short: bool = False, clean: bool = False
+    path: Path, megabytes: int, seed: int, *, only: str | None = None, short: bool = False, clean: bool = False
 ) -> Made:
     start = perf_counter()
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f"{path.name}.{os.getpid()}")
     try:
         with partial.open("wb") as file:
-            traffic = Traffic(_pool(seed), seed, count=count, short=short, clean=clean)
+            traffic = Traffic(_pool(seed), seed, only=only, short=short, clean=clean)
             size = file.write(struct.pack("<IHHiIII", _NANOSECONDS_MAGIC, 2, 4, 0, 0, 262_144, 1))
             while size < megabytes * 1_000_000 and not traffic.is_over():
                 size += file.write(traffic.step())
@@ -163,12 +165,14 @@ class Traffic:
     """The connections and where each of them is; a step is a second of them."""
 
     def __init__(
-        self, pool: Pool, seed: int, *, count: int = CONNECTIONS, short: bool = False, clean: bool = False
+        self, pool: Pool, seed: int, *, only: str | None = None, short: bool = False, clean: bool = False
     ) -> None:
         self._pool, self._seed = pool, seed
-        count = _SHORT_CONNECTIONS if short else count
+        count = _SHORT_CONNECTIONS if short else CONNECTIONS if only is None else 1
         rng = np.array([seed], np.uint64)
         connections = _connections(count, short=short, rng=rng)
+        if only is not None:
+            connections[0, kernel.ROLE] = ONLY[only]
         counts, by_pair, by_connection = (np.zeros(n, np.int64) for n in (kernel.COUNTS, len(pool.pairs), count))
         streams = _streams(connections, rng)
         self._state = kernel.State(connections, streams, rng, counts, by_pair, by_connection, clean)

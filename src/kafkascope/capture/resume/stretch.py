@@ -18,7 +18,7 @@ class Position(NamedTuple):
     offset: int
 
 
-FIRST = Position(0, 0)
+_FIRST = Position(0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Stretch:
     up to its end, because streams and requests before its stretch continue in it. An exchange belongs to the stretch in
     which it is complete."""
 
-    begin: Position = FIRST
+    begin: Position = _FIRST
     end: Position | None = None
 
     @property
@@ -50,7 +50,7 @@ ALL_PACKETS = Stretch()
 
 def stretches(bounds: Sequence[Position]) -> list[Stretch]:
     """The stretches of a recording that is cut at these places."""
-    ends = [FIRST, *bounds]
+    ends = [_FIRST, *bounds]
     return [Stretch(begin, end) for begin, end in zip(ends, [*ends[1:], None], strict=True)]
 
 
