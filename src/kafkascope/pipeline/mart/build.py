@@ -17,6 +17,7 @@ from kafkascope.pipeline.mart import apis, facts, quorum, share, share_marts, st
 from kafkascope.pipeline.mart.brokers import clusters_of, write_brokers
 from kafkascope.pipeline.mart.findings import write_findings, write_incidents
 from kafkascope.pipeline.mart.health_marts import quorum_rows, streams_rows, writer
+from kafkascope.pipeline.mart.logs import build as logs
 from kafkascope.pipeline.mart.multi_writer import writer_of_several
 from kafkascope.pipeline.mart.settings import session_of_its_own, walks_at_once
 from kafkascope.pipeline.mart.sources import Sources
@@ -38,6 +39,7 @@ def build_marts(
     lake = lake if isinstance(lake, Lake) else upgraded(find_lake(lake))
     prefix = f"mart-{uuid4().hex}"
     needs = (facts.TABLES, share.TABLES, streams.TABLES, quorum.TABLES, apis.TABLES, topics_and_groups.TABLES)
+    needs += logs.TABLES
     sources = Sources(spark, lake, *needs)
     with (
         session_of_its_own(spark, sources.bytes) as own,
@@ -87,4 +89,5 @@ def _jobs(
         lambda: walked(quorum.quorum_events(spark, sources, absent, clusters()), quorum_rows, "cluster_id"),
         named,
         lambda: write_brokers(lake, prefix, collected.result()),
+        *logs.log_jobs(spark, lake, sources, prefix),
     ]
