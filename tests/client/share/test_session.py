@@ -17,6 +17,7 @@ from kafkascope.client.share.values import (
     AcknowledgeRange,
     Acquired,
     AcquireMode,
+    DeliveryId,
     FetchLimits,
     SharePartition,
 )
@@ -26,6 +27,7 @@ from kafkascope.limits import MAX_HELD_RANGES
 TOPIC = UUID(int=5)
 ZERO, ONE = SharePartition(TOPIC, 0), SharePartition(TOPIC, 1)
 LIMITS = FetchLimits()
+EARLIER, LATER = DeliveryId(1, -2), DeliveryId(1, -1)
 
 
 def row(number: int, *acquired: tuple[int, int, int], **more: Any) -> dict[str, Any]:
@@ -175,9 +177,21 @@ def test_a_redelivery_ends_what_was_held_before() -> None:
     assert codes == [121]
     assert session.holdings[ZERO].find(3) == (2, 31.0)
     holding = Holding(ZERO)
-    holding.acquire([Acquired(0, 3, 1)], 10.0)
+    holding.acquire([Acquired(0, 3, 1)], EARLIER, 10.0)
     holding.acknowledge(0, 0, Acknowledge.ACCEPT)
-    assert [result.code for result in holding.acquire([Acquired(0, 3, 2)], 20.0)] == [DELIVERED_AGAIN]
+    assert [result.code for result in holding.acquire([Acquired(0, 3, 2)], LATER, 20.0)] == [DELIVERED_AGAIN]
+
+
+def test_an_acknowledgement_of_an_earlier_delivery_never_ends_the_present_one() -> None:
+    holding = Holding(ZERO)
+    holding.acquire([Acquired(0, 9, 1)], EARLIER, 10.0)
+    holding.acquire([Acquired(3, 5, 2)], LATER, 20.0)
+    refused = holding.acknowledge(2, 6, Acknowledge.RELEASE, EARLIER)
+    assert [(part.first, part.last, part.code, part.sent) for part in refused] == [(3, 5, DELIVERED_AGAIN, False)]
+    assert [(part.first, part.last) for part in holding.take(renewals=True)] == [(2, 2), (6, 6)]
+    assert (holding.find(4, EARLIER), holding.find(4, LATER)) == (None, (2, 20.0))
+    assert [held for held, _ in holding.held(0, 9, LATER)] == [(3, 5)]
+    assert holding.acknowledge(3, 5, Acknowledge.ACCEPT, LATER) == []
 
 
 def test_a_leader_that_moved_is_named_and_its_locks_are_gone() -> None:

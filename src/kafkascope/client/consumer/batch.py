@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from itertools import count, repeat
 from typing import TYPE_CHECKING
 
-from kafkascope.client.share.values import Acknowledge, AcknowledgeRange, SharePartition
+from kafkascope.client.share.values import Acknowledge, AcknowledgeRange, DeliveryId, SharePartition
 from kafkascope.codec.records.record_data import Record
 from kafkascope.errors import UsageError
 
@@ -110,12 +110,12 @@ class ShareBatch:
     __slots__ = (
         "__weakref__",
         "_consumer",
+        "_delivery",
         "_listed",
         "_marks",
         "_sent",
         "delivery_counts",
         "lock_timeout",
-        "node",
         "partition",
         "records",
         "share_partition",
@@ -127,19 +127,23 @@ class ShareBatch:
         consumer: "ShareConsumer",
         topic: str,
         share_partition: SharePartition,
-        node: int,
+        delivery: DeliveryId,
         records: list[Record],
         delivery_counts: list[int],
         lock_timeout: float,
     ) -> None:
         self.topic, self.share_partition, self.partition = topic, share_partition, share_partition.partition
-        self.node = node
+        self._delivery = delivery
         self.records, self.delivery_counts = records, delivery_counts
         self.lock_timeout = lock_timeout
         self._consumer = consumer
         self._marks = bytearray(len(records))
         self._sent = bytearray(len(records))
         self._listed = False
+
+    @property
+    def node(self) -> int:
+        return self._delivery.node
 
     def __len__(self) -> int:
         return len(self.records)
@@ -193,7 +197,7 @@ class ShareBatch:
         self._consumer._check_running()
 
     def _lock_until(self, offset: int) -> datetime | None:
-        until = self._consumer._lock_until(self.share_partition, offset)
+        until = self._consumer._lock_until(self, offset)
         return None if until is None else datetime.fromtimestamp(until, UTC)
 
     def _take_marks(self) -> list[AcknowledgeRange]:

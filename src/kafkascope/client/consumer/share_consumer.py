@@ -4,6 +4,7 @@ is released, and it leaves the group."""
 import asyncio
 import secrets
 import time
+from collections import deque
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -22,7 +23,14 @@ from kafkascope.client.settings import Address, Settings
 from kafkascope.client.share.member import ShareMember
 from kafkascope.client.share.membership import Membership
 from kafkascope.client.share.records import find_records
-from kafkascope.client.share.values import Acknowledge, AcknowledgeResult, Acquired, Delivery, SharePartition
+from kafkascope.client.share.values import (
+    Acknowledge,
+    AcknowledgeResult,
+    Acquired,
+    Delivery,
+    DeliveryId,
+    SharePartition,
+)
 from kafkascope.client.transport.deadline import after
 from kafkascope.errors import KafkascopeError, ReachError, UsageError
 
@@ -103,8 +111,9 @@ class ShareConsumer:
         self._loop = asyncio.get_running_loop()
         self._waiting = 0
         self._closed = self._renews = False
-        self._listed: list[ShareBatch] = []
-        self._renewals: list[tuple[SharePartition, int, int]] = []
+        # Other threads append to these.
+        self._listed: deque[ShareBatch] = deque()
+        self._renewals: deque[tuple[ShareBatch, int, int]] = deque()
         self._live: WeakSet[ShareBatch] = WeakSet()
         # Handed out last, for implicit acknowledgement.
         self._current: ShareBatch | None = None
@@ -328,7 +337,7 @@ class ShareConsumer:
             return None
         found = find_records(delivery.data, acquired)
         for first, last, kind in found.others:
-            self._member.acknowledge(now, partition, first, last, kind)
+            self._member.acknowledge(now, partition, first, last, kind, delivery.id)
             if kind != Acknowledge.GAP:
                 self._unreadable += last - first + 1
         topic = self._topic(partition)
@@ -339,7 +348,7 @@ class ShareConsumer:
         self._delivered += len(found.records)
         self._delivered_bytes += len(delivery.data)
         batch = ShareBatch(
-            self, topic, partition, delivery.node, found.records, found.delivery_counts, delivery.lock
+            self, topic, partition, delivery.id, found.records, found.delivery_counts, delivery.lock
         )  # fmt: skip
         self._live.add(batch)
         return batch
@@ -348,7 +357,7 @@ class ShareConsumer:
         """While it waited its lock may have ended, or its broker may have gone."""
         parts: list[Acquired] = []
         for first, last, count in delivery.acquired:
-            for piece, until in self._member.held(delivery.partition, first, last):
+            for piece, until in self._member.held(delivery.partition, first, last, delivery.id):
                 if until > now:
                     parts.append(Acquired(piece.first, piece.last, count))
         return tuple(parts)
@@ -360,32 +369,39 @@ class ShareConsumer:
 
     def _renew(self, batch: ShareBatch, first: int, last: int) -> None:
         self._check_running()
-        self._renewals.append((batch.share_partition, first, last))
+        self._renewals.append((batch, first, last))
         self._pump.wake_from_anywhere()
 
     def _collect(self, now: float) -> None:
-        listed, self._listed = self._listed, []
-        for batch in listed:
+        while self._listed:
+            batch = self._listed.popleft()
             for first, last, kind in batch._take_marks():
-                self._member.acknowledge(now, batch.share_partition, first, last, kind)
-        renewals, self._renewals = self._renewals, []
-        for partition, first, last in renewals:
-            for piece, _ in list(self._member.held(partition, first, last)):
-                self._member.acknowledge(now, partition, piece.first, piece.last, Acknowledge.RENEW)
+                self._member.acknowledge(now, batch.share_partition, first, last, kind, batch._delivery)
+        while self._renewals:
+            batch, first, last = self._renewals.popleft()
+            self._renew_held(now, batch.share_partition, batch._delivery, first, last, float("inf"))
 
     def _renew_due(self, now: float) -> None:
-        held = [(batch.share_partition, batch.records[0].offset, batch.records[-1].offset, batch.lock_timeout)
-                for batch in self._live if batch.open]  # fmt: skip
-        held += [(delivery.partition, delivery.acquired[0].first, delivery.acquired[-1].last, delivery.lock)
-                 for delivery in self._member.deliveries]  # fmt: skip
-        for partition, first, last, lock in held:
-            for piece, until in list(self._member.held(partition, first, last)):
-                if now < until < now + lock * _RENEW_AT:
-                    self._member.acknowledge(now, partition, piece.first, piece.last, Acknowledge.RENEW)
+        for batch in self._live:
+            if batch.open:
+                first, last = batch.records[0].offset, batch.records[-1].offset
+                before = now + batch.lock_timeout * _RENEW_AT
+                self._renew_held(now, batch.share_partition, batch._delivery, first, last, before)
+        for delivery in self._member.deliveries:
+            first, last = delivery.acquired[0].first, delivery.acquired[-1].last
+            self._renew_held(now, delivery.partition, delivery.id, first, last, now + delivery.lock * _RENEW_AT)
 
-    def _lock_until(self, partition: SharePartition, offset: int) -> float | None:
+    def _renew_held(
+        self, now: float, partition: SharePartition, delivery: DeliveryId, first: int, last: int, before: float
+    ) -> None:
+        """Locks that end before that time. Those that have ended are the broker's."""
+        for piece, until in list(self._member.held(partition, first, last, delivery)):
+            if now < until < before:
+                self._member.acknowledge(now, partition, piece.first, piece.last, Acknowledge.RENEW, delivery)
+
+    def _lock_until(self, batch: ShareBatch, offset: int) -> float | None:
         """In seconds since the epoch."""
-        lock = self._member.lock(partition, offset)
+        lock = self._member.lock(batch.share_partition, offset, batch._delivery)
         return None if lock is None else time.time() + lock[1] - self._loop.time()
 
     def _buffered(self) -> int:

@@ -3,6 +3,7 @@ go alone, and the close. One request at a time, as epochs go up by one."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 from kafkascope.client.share.backoff import Backoff
@@ -15,6 +16,7 @@ from kafkascope.client.share.values import (
     AcknowledgeResult,
     Acquired,
     Delivery,
+    DeliveryId,
     FetchLimits,
     LeaderChange,
     Problem,
@@ -41,6 +43,7 @@ _RETRIABLE = frozenset((5, 7, 13, 14, 15, 16, 56))
 _GRACE = 5.0
 _DEFAULT_LOCK = 30.0
 _INT64_MAX = 2**63 - 1
+_NUMBERS = count(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,8 +296,9 @@ class ShareSession:
                 continue
             room -= len(acquired)
             holding = self.holdings.setdefault(partition, Holding(partition))
-            outcome.results += holding.acquire(acquired, now + self._lock)
-            outcome.deliveries.append(Delivery(partition, self.node, acquired, row["records"] or b"", now, self._lock))
+            delivery = DeliveryId(self.node, next(_NUMBERS))
+            outcome.results += holding.acquire(acquired, delivery, now + self._lock)
+            outcome.deliveries.append(Delivery(partition, delivery, acquired, row["records"] or b"", now, self._lock))
 
     def _partition_error(self, partition: SharePartition, row: Mapping[str, Any], outcome: Outcome) -> None:
         code = row["errorCode"]

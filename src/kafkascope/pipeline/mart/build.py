@@ -13,14 +13,18 @@ from kafkascope.lake.upkeep.upgrade import upgraded
 from kafkascope.lake.write.catalog_tables import write_catalog
 from kafkascope.lake.write.files import NewFile
 from kafkascope.lake.write.replace import replace
-from kafkascope.pipeline.mart import apis, facts, quorum, share, share_marts, streams, topics_and_groups
-from kafkascope.pipeline.mart.brokers import clusters_of, write_brokers
+from kafkascope.pipeline.mart import apis
+from kafkascope.pipeline.mart.base.multi_writer import writer_of_several
+from kafkascope.pipeline.mart.base.settings import session_of_its_own, walks_at_once
+from kafkascope.pipeline.mart.base.sources import Sources
 from kafkascope.pipeline.mart.findings import write_findings, write_incidents
-from kafkascope.pipeline.mart.health_marts import quorum_rows, streams_rows, writer
+from kafkascope.pipeline.mart.history import quorum, streams
+from kafkascope.pipeline.mart.history.walks import quorum_rows, streams_rows, writer
 from kafkascope.pipeline.mart.logs import build as logs
-from kafkascope.pipeline.mart.multi_writer import writer_of_several
-from kafkascope.pipeline.mart.settings import session_of_its_own, walks_at_once
-from kafkascope.pipeline.mart.sources import Sources
+from kafkascope.pipeline.mart.names import facts, topics_and_groups
+from kafkascope.pipeline.mart.names.brokers import clusters_of, write_brokers
+from kafkascope.pipeline.mart.share import events as share
+from kafkascope.pipeline.mart.share import marts as share_marts
 from kafkascope.pipeline.spark_jobs import parallel_jobs
 
 if TYPE_CHECKING:

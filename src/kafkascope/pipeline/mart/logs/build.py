@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from kafkascope.lake.home import Lake
 from kafkascope.lake.write.files import NewFile
-from kafkascope.pipeline.mart.events import named_tables
+from kafkascope.pipeline.mart.base.events import named_tables
+from kafkascope.pipeline.mart.base.multi_writer import rows_of_several, writer_of_several
+from kafkascope.pipeline.mart.base.sources import Sources
 from kafkascope.pipeline.mart.logs import compaction, frames, groups, replicas, transactions, walks
 from kafkascope.pipeline.mart.logs.frames import LogFrames
-from kafkascope.pipeline.mart.multi_writer import rows_of_several, writer_of_several
-from kafkascope.pipeline.mart.sources import Sources
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from threading import RLock
 from typing import TYPE_CHECKING
 
-from kafkascope.pipeline.mart.events import TablesByName, named_tables
+from kafkascope.pipeline.mart.base.events import TablesByName, named_tables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -18,8 +18,8 @@ from kafkascope.health.disks.share_state import DELETED, SNAPSHOT, UPDATE, Share
 from kafkascope.lake.home import Lake
 from kafkascope.lake.log_tables import LOG_SEGMENTS
 from kafkascope.lake.read.visible_rows import dataset
+from kafkascope.pipeline.mart.base.row_files import RowFiles, rare_gc
 from kafkascope.pipeline.mart.logs.frames import LogFrames, records
-from kafkascope.pipeline.mart.row_files import RowFiles, rare_gc
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -154,7 +154,7 @@ def walk_writer(
         with rare_gc():
             for key, rows in groupby(rows_of(batches), lambda row: tuple(row[name] for name in keys)):
                 for name, row in walk(key, rows):
-                    files.add(name, row)
+                    files.add(name, row, row.cluster_id)
         new_files = [json.dumps(asdict(file)) for file in files.close()]
         yield pa.record_batch([pa.array(new_files, pa.string())], names=["file"])
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from kafkascope.health.share.events import RENEW
-from kafkascope.pipeline.mart.events import flat_map
+from kafkascope.pipeline.mart.base.events import flat_map
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -19,10 +19,10 @@ from kafkascope.lake.marts import CLUSTER_ID, MARTS
 from kafkascope.lake.place import filesystem_errors
 from kafkascope.lake.tables import LakeTable
 from kafkascope.lake.write.files import NewFile, discard
-from kafkascope.pipeline.mart.facts import LakeFacts
-from kafkascope.pipeline.mart.row_files import RowFiles, events_from, rare_gc
-from kafkascope.pipeline.mart.share_ranges import events_of
-from kafkascope.pipeline.mart.share_routes import WALK_KEYS
+from kafkascope.pipeline.mart.base.row_files import RowFiles, events_from, rare_gc
+from kafkascope.pipeline.mart.names.facts import LakeFacts
+from kafkascope.pipeline.mart.share.ranges import events_of
+from kafkascope.pipeline.mart.share.routes import WALK_KEYS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -9,7 +9,7 @@ import pyarrow as pa
 from kafkascope.lake.home import Lake
 from kafkascope.lake.marts import MARTS
 from kafkascope.lake.write.files import Files, NewFile
-from kafkascope.pipeline.mart.facts import LakeFacts, NamedBroker, RecordedCalls
+from kafkascope.pipeline.mart.names.facts import LakeFacts, NamedBroker, RecordedCalls
 
 _Row = dict[str, Any]
 # Brokers have one address per listener, so a cluster has at most some thousands.

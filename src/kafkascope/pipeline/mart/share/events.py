@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from kafkascope.pipeline.mart.events import (
+from kafkascope.pipeline.mart.base.events import (
     NO_TOPIC,
     GroupClusters,
     TablesByName,
@@ -22,7 +22,7 @@ from kafkascope.pipeline.mart.events import (
     struct,
     union,
 )
-from kafkascope.pipeline.mart.share_routes import TOUCHES, WALK_KEYS, to_partitions, with_places
+from kafkascope.pipeline.mart.share.routes import TOUCHES, WALK_KEYS, to_partitions, with_places
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING
 
-from kafkascope.pipeline.mart.events import TablesByName, columns_of, disconnected, group_clusters, select, union
+from kafkascope.pipeline.mart.base.events import TablesByName, columns_of, disconnected, group_clusters, select, union
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -20,10 +20,10 @@ from kafkascope.health.share.counted import (
 )
 from kafkascope.health.share.group_health import ShareGroupEvent, group_minutes
 from kafkascope.lake.home import Lake
-from kafkascope.pipeline.mart.events import columns_of
-from kafkascope.pipeline.mart.row_files import RowFiles, events_from
-from kafkascope.pipeline.mart.share import GROUP_COLUMNS
-from kafkascope.pipeline.mart.share_walk import Group
+from kafkascope.pipeline.mart.base.events import columns_of
+from kafkascope.pipeline.mart.base.row_files import RowFiles, events_from
+from kafkascope.pipeline.mart.share.events import GROUP_COLUMNS
+from kafkascope.pipeline.mart.share.walk import Group
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

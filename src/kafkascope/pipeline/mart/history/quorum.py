@@ -3,14 +3,14 @@
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
-from kafkascope.pipeline.mart.events import TablesByName, columns_of, flat_map, select, struct, union
+from kafkascope.pipeline.mart.base.events import TablesByName, columns_of, flat_map, select, struct, union
+from kafkascope.pipeline.mart.base.raft import FETCH_REQUEST, METADATA
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 TABLES = {
-    "fetch_request": "cluster_id replica_id replica_state max_wait_ms topics.topic topics.topic_id"
-    " topics.partitions.current_leader_epoch topics.partitions.fetch_offset topics.partitions.replica_directory_id",
+    "fetch_request": FETCH_REQUEST,
     "fetch_response": "error_code responses.topic responses.topic_id responses.partitions.error_code"
     " responses.partitions.high_watermark responses.partitions.diverging_epoch responses.partitions.current_leader"
     " responses.partitions.snapshot_id responses.partitions.records.size"
@@ -33,12 +33,6 @@ _COLUMNS = columns_of(
     "cluster_id string"
 )
 
-_METADATA_TOPIC = "__cluster_metadata"
-# The id of the metadata topic is the same in every cluster (Uuid.METADATA_TOPIC_ID).
-METADATA_TOPIC_ID_TEXT = "AAAAAAAAAAAAAAAAAAAAAQ"
-# For a topic `t`, by name or id, whichever the version has.
-_METADATA = f"(t.topic = '{_METADATA_TOPIC}' OR t.topic_id = '{METADATA_TOPIC_ID_TEXT}')"
-
 _REQUEST, _RESPONSE, _DESCRIBED, _DISCONNECTED = map(str, range(4))
 
 _REQUEST_AT, _RESPONSE_AT = "unix_micros(q.request_at)", "unix_micros(r.response_at)"
@@ -47,7 +41,7 @@ _ERROR = "IF(r.error_code <> 0, r.error_code, p.error_code)"
 
 # Raft has no fetch sessions: every request is complete, and about one partition. Most fetches are of other topics and
 # are dropped before the join.
-_RAFT_FETCH = f"SELECT * FROM {{fetch_request}} WHERE exists(topics, t -> {_METADATA})"
+_RAFT_FETCH = f"SELECT * FROM {{fetch_request}} WHERE exists(topics, t -> {METADATA})"
 
 
 def _event(kind: str, at: str, order: str, **values: str) -> str:
@@ -76,7 +70,7 @@ def _response_events(event: str, topics: str) -> str:
     return f"IF(r.exchange_id IS NULL, array(), transform({partitions}, p -> {event}))"
 
 
-_PARTITION = f"get(filter(q.topics, t -> {_METADATA}), 0).partitions"
+_PARTITION = f"get(filter(q.topics, t -> {METADATA}), 0).partitions"
 _REPLICA = {
     "node_id": "coalesce(nullif(q.replica_state.replica_id, -1), q.replica_id)",
     "directory_id": f"get({_PARTITION}, 0).replica_directory_id",
@@ -105,7 +99,7 @@ _FETCH_RESPONSE_EVENT = _event(
 )
 _FETCH_SQL = _exchange(
     f"({_RAFT_FETCH})",
-    f"(SELECT * FROM {{fetch_response}} WHERE error_code <> 0 OR exists(responses, t -> {_METADATA}))",
+    f"(SELECT * FROM {{fetch_response}} WHERE error_code <> 0 OR exists(responses, t -> {METADATA}))",
     f"array({_FETCH_EVENT})",
     _response_events(_FETCH_RESPONSE_EVENT, "r.responses"),
 )
@@ -201,15 +195,6 @@ _STATEMENTS = (
     _epoch_sql("end", "end_quorum_epoch", "NULL"),
     _DESCRIBED_SQL,
     _DISCONNECTED_SQL,
-)
-
-# Requests and responses that show which cluster an address belongs to; DescribeQuorum doesn't.
-CLUSTERS = (
-    f"SELECT broker_address AS address, cluster_id FROM {{fetch_request}} WHERE exists(topics, t -> {_METADATA})",
-    "SELECT broker_address AS address, cluster_id FROM {vote_request}",
-    "SELECT broker_address AS address, cluster_id FROM {broker_registration_request}",
-    "SELECT broker_address AS address, cluster_id FROM {describe_cluster_response}",
-    "SELECT broker_address AS address, cluster_id FROM {metadata_response}",
 )
 
 

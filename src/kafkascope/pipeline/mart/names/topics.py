@@ -1,6 +1,6 @@
 """Selects the mart of topics: the ids and names in responses, with the cluster, from when to when."""
 
-from kafkascope.pipeline.mart.events import NO_TOPIC, columns_of, select
+from kafkascope.pipeline.mart.base.events import NO_TOPIC, columns_of, select
 
 TABLES = {
     "metadata_response": "cluster_id topics.error_code topics.name topics.topic_id topics.is_internal"

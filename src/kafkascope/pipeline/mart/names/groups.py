@@ -1,7 +1,7 @@
 """Selects the mart of groups: their type, state, coordinator and members, from calls and descriptions."""
 
-from kafkascope.pipeline.mart.events import columns_of, select
-from kafkascope.pipeline.mart.topics import only
+from kafkascope.pipeline.mart.base.events import columns_of, select
+from kafkascope.pipeline.mart.names.topics import only
 
 _DESCRIBED = "groups.error_code groups.group_id groups.group_state groups.members.member_id"
 TABLES = {

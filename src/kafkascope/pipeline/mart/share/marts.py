@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from kafkascope.lake.home import Lake
 from kafkascope.lake.write.files import NewFile
-from kafkascope.pipeline.mart.events import GroupClusters
-from kafkascope.pipeline.mart.facts import LakeFacts
-from kafkascope.pipeline.mart.settings import compile_for
-from kafkascope.pipeline.mart.share import share_events
-from kafkascope.pipeline.mart.share_counts import minute_rows, minutes_writer
-from kafkascope.pipeline.mart.share_walk import DELIVERIES, Group, Walked, walk_partitions
-from kafkascope.pipeline.mart.sources import Sources
+from kafkascope.pipeline.mart.base.events import GroupClusters
+from kafkascope.pipeline.mart.base.settings import compile_for
+from kafkascope.pipeline.mart.base.sources import Sources
+from kafkascope.pipeline.mart.names.facts import LakeFacts
+from kafkascope.pipeline.mart.share.counts import minute_rows, minutes_writer
+from kafkascope.pipeline.mart.share.events import share_events
+from kafkascope.pipeline.mart.share.walk import DELIVERIES, Group, Walked, walk_partitions
 from kafkascope.pipeline.tables import read_files
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from kafkascope.pipeline.mart import groups, topics
-from kafkascope.pipeline.mart.events import TablesByName, named_tables, union_text
-from kafkascope.pipeline.mart.multi_writer import rows_of_several
+from kafkascope.pipeline.mart.base.events import TablesByName, named_tables, union_text
+from kafkascope.pipeline.mart.base.multi_writer import rows_of_several
+from kafkascope.pipeline.mart.names import groups, topics
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -16,9 +16,9 @@ from kafkascope.health.streams.events import StreamsEvent
 from kafkascope.health.streams.group_health import health_of
 from kafkascope.health.streams.timeline import timeline_of
 from kafkascope.lake.home import Lake
-from kafkascope.pipeline.mart.facts import LakeFacts
-from kafkascope.pipeline.mart.row_files import RowFiles, events_from, rare_gc
-from kafkascope.pipeline.mart.silence import with_seen
+from kafkascope.pipeline.mart.base.row_files import RowFiles, events_from, rare_gc
+from kafkascope.pipeline.mart.names.facts import LakeFacts
+from kafkascope.pipeline.mart.names.silence import with_seen
 
 _LAST_ORDER = 99
 _AT, _BROKER = attrgetter("at_us"), attrgetter("broker")

@@ -5,8 +5,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from kafkascope.pipeline.mart import quorum
-from kafkascope.pipeline.mart.events import NO_TOPIC, TablesByName, columns_of, select, union
+from kafkascope.pipeline.mart.base.events import NO_TOPIC, TablesByName, columns_of, select, union
+from kafkascope.pipeline.mart.base.raft import CLUSTERS, FETCH_REQUEST
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -17,8 +17,8 @@ TABLES = {
     "describe_topic_partitions_response": "topics.topic_id topics.name",
     "alter_share_group_offsets_response": "responses.topic_id responses.topic_name",
     "describe_share_group_offsets_response": "groups",
-    "fetch_request": quorum.TABLES["fetch_request"],
-    "vote_request": quorum.TABLES["vote_request"],
+    "fetch_request": FETCH_REQUEST,
+    "vote_request": "cluster_id",
     "broker_registration_request": "cluster_id",
     "describe_cluster_response": "cluster_id brokers",
     "find_coordinator_response": "node_id host port coordinators",
@@ -91,7 +91,7 @@ _STATEMENTS = (
             f"FROM ({statement}) WHERE cluster_id IS NOT NULL",
             kind="'cluster'", key="address", value="cluster_id",
         )
-        for statement in quorum.CLUSTERS
+        for statement in CLUSTERS
     ),
     *(
         # An error comes without an address, or with port -1.
