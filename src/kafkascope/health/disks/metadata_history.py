@@ -1,6 +1,7 @@
 """Walks the metadata log of a cluster and gives what held from when to when, and what changed in partitions."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from kafkascope.health.disks.image import Facts, Key, MetadataImage
@@ -85,8 +86,8 @@ class _History:
 
     def _close(self, key: Key, to_offset: int | None, to_at: int | None) -> tuple[str, MetadataRow]:
         facts, from_offset, from_at = self.open.pop(key)
-        times = {"from_offset": from_offset, "from_at": from_at, "to_offset": to_offset, "to_at": to_at}
-        return METADATA_AT, MetadataRow(self.cluster_id, key[0], **facts, **times)
+        row = MetadataRow(self.cluster_id, key[0], **facts)
+        return METADATA_AT, replace(row, from_offset=from_offset, from_at=from_at, to_offset=to_offset, to_at=to_at)
 
     def _event(
         self, key: Key, before: Mapping[str, Any] | None, after: Mapping[str, Any] | None, at: int, at_us: int | None

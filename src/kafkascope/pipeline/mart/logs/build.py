@@ -15,7 +15,7 @@ from kafkascope.pipeline.mart.logs.frames import LogFrames
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_MORE = {**transactions.FRAMES, **groups.FRAMES, **replicas.FRAMES}
+_MORE = {**transactions.DERIVED, **groups.DERIVED, **replicas.DERIVED}
 TABLES = (
     frames.TABLES, transactions.TABLES, groups.TABLES, compaction.TABLES, replicas.TABLES, walks.TABLES
 )  # fmt: skip

@@ -4,7 +4,7 @@ tombstones past their horizon."""
 from collections.abc import Collection
 
 from kafkascope.lake.log_tables import record_schema, record_types
-from kafkascope.pipeline.mart.logs.frames import PLACE, located
+from kafkascope.pipeline.mart.logs.frames import LOCATED_BY, located
 
 _RECORD = "capture_uri offset leader_epoch written_at snapshot_offset topic partition broker key"
 KEYED = tuple(sorted(name for name, type_ in record_types().items() if "key" in record_schema(type_).names))
@@ -15,7 +15,7 @@ _REPLICA = "cluster, broker, topic, partition"
 
 def _keyed(name: str) -> str:
     return (
-        f"SELECT {PLACE}, coalesce(a.broker, -1) AS broker, a.`offset` AS log_offset, '{name}' AS record_type,"
+        f"SELECT {LOCATED_BY}, coalesce(a.broker, -1) AS broker, a.`offset` AS log_offset, '{name}' AS record_type,"
         f" to_json(a.key) AS record_key, a.version IS NULL AS tombstone FROM {{{name}}} a"
     )
 

@@ -23,11 +23,11 @@ def same(left: str, right: str, columns: str = _LOG) -> str:
 
 
 # What places a row of a table of log directories.
-PLACE = "a.ingest_id, a.capture_uri, a.topic, a.partition, a.leader_epoch"
+LOCATED_BY = "a.ingest_id, a.capture_uri, a.topic, a.partition, a.leader_epoch"
 
 
 def located(rows: str) -> str:
-    """Rows with the columns of `PLACE` and `log_offset`, with their `cluster` and `log_id`, without what a later leader
+    """Rows with the columns of `LOCATED_BY` and `log_offset`, with `cluster` and `log_id`, without what a later leader
     replaced."""
     return f"""
 SELECT p.cluster, p.log_id, x.* FROM ({rows}) x
@@ -40,7 +40,7 @@ def records(columns: str, *tables: str) -> str:
     """Records with `cluster`, `log_topic`, `log_partition`, `log_offset`, `at`, `type`, which is the name of their
     table, and `columns` of it, `a`; from one of the brokers that have them."""
     rows = "\nUNION ALL\n".join(
-        f"SELECT {PLACE}, a.`offset` AS log_offset, a.written_at, '{table}' AS type, struct({columns}) AS row"
+        f"SELECT {LOCATED_BY}, a.`offset` AS log_offset, a.written_at, '{table}' AS type, struct({columns}) AS row"
         f" FROM {{{table}}} a WHERE a.snapshot_offset IS NULL"
         for table in tables
     )

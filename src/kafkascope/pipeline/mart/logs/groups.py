@@ -36,7 +36,7 @@ _MEMBERS = records(
     *(f"{kind}_group_member_metadata" for kind in _KINDS),
 )
 
-FRAMES = {
+DERIVED = {
     "all_commits": records(_COMMIT, "offset_commit", "legacy_offset_commit"),
     "markers": f"SELECT * FROM ({records('a.type AS marker, a.producer_id', 'control_records')})"
     " WHERE log_topic = '__consumer_offsets'",

@@ -9,7 +9,7 @@ def _on(left: str, right: str, columns: str) -> str:
     return " AND ".join(f"{left}.{name} = {right}.{name}" for name in columns.split(", "))
 
 
-FRAMES = {
+DERIVED = {
     "clean": "SELECT coalesce(cluster_id, '') AS cluster, topic, partition, coalesce(topic_id, '') AS log_id,"
     " max(clean_until) AS clean_until FROM {log_segments} GROUP BY 1, 2, 3, 4",
     # Compaction rewrites batches, on each broker for itself: only what it hasn't reached can be compared.

@@ -13,7 +13,7 @@ _STATES += " 'PrepareEpochFence'"
 # With one of these the coordinator still has to write markers.
 _UNFINISHED = "('Ongoing', 'PrepareCommit', 'PrepareAbort', 'PrepareEpochFence')"
 
-FRAMES = {
+DERIVED = {
     "transaction_states": records(
         "a.key.transactional_id, a.value.producer_id, a.value.transaction_timeout_ms AS timeout_ms,"
         f" element_at(array({_STATES}), CAST(a.value.transaction_status AS INT) + 1) AS state,"

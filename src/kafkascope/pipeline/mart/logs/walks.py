@@ -26,9 +26,10 @@ if TYPE_CHECKING:
 
 METADATA_TYPES = tuple(sorted({*KEPT_TYPES, *READ_TYPES}))
 _RECORD = "capture_uri offset leader_epoch written_at snapshot_offset topic partition value"
-TABLES = dict.fromkeys(METADATA_TYPES, _RECORD)
+TABLES = dict.fromkeys(METADATA_TYPES, _RECORD) | {"control_records": f"{_RECORD} type"}
 SHARE_TABLES = ("share_update", "share_snapshot")
 _METADATA_TOPIC = "__cluster_metadata"
+_KRAFT_VERSION, _FEATURE = "KRAFT_VERSION", "feature_level_record"
 _SHARE_KEYS = ("cluster", "group_id", "topic_id", "partition", "topic")
 _MartRows = Iterator[tuple[str, Any]]
 # Of rows with the same keys.
@@ -61,12 +62,23 @@ def metadata_records(frames: LogFrames, present: Sequence[str], runs: Mapping[st
         "SELECT cluster, log_offset, at, type, value, NULL AS snapshot_offset, NULL AS file, log_offset AS position,"
         f" 1 AS nth FROM ({of_log})"
     )
+    text += (
+        f"\nUNION ALL SELECT cluster, log_offset, at, '{_FEATURE}', {_kraft_version('content')}, NULL, NULL,"
+        f" log_offset, 1"
+        f" FROM ({records('a.type AS control, a.value AS content', 'control_records')})"
+        f" WHERE log_topic = '{_METADATA_TOPIC}' AND control = '{_KRAFT_VERSION}'"
+    )
     if files:
         listed = ", ".join(f"'{file}'" for file in map(_quoted, files))
         of_snapshots = "\nUNION ALL\n".join(
             f"SELECT a.ingest_id, a.capture_uri, a.`offset` AS log_offset, a.written_at, '{name}' AS type,"
             f" to_json(a.value) AS value, a.snapshot_offset FROM {{{name}}} a WHERE a.capture_uri IN ({listed})"
             for name in present
+        )
+        of_snapshots += (
+            f"\nUNION ALL SELECT a.ingest_id, a.capture_uri, a.`offset`, a.written_at, '{_FEATURE}',"
+            f" {_kraft_version('a.value')}, a.snapshot_offset FROM {{control_records}} a"
+            f" WHERE a.capture_uri IN ({listed}) AND a.type = '{_KRAFT_VERSION}'"
         )
         text += (
             "\nUNION ALL SELECT p.cluster, s.log_offset, s.written_at, s.type, s.value, s.snapshot_offset,"
@@ -77,6 +89,12 @@ def metadata_records(frames: LogFrames, present: Sequence[str], runs: Mapping[st
     return rows.repartition("cluster").sortWithinPartitions("cluster", "position", "nth", "log_offset")
 
 
+def _kraft_version(value: str) -> str:
+    """As the record of a feature: its level is in a control record."""
+    level = f"CAST(get_json_object({value}, '$.kRaftVersion') AS SMALLINT)"
+    return f"to_json(named_struct('name', 'kraft.version', 'feature_level', {level}))"
+
+
 def _quoted(text: str) -> str:
     # A brace would name a table.
     return text.replace("\\", "\\\\").replace("'", "\\'").replace("{", "\\u007B").replace("}", "\\u007D")
@@ -84,6 +102,11 @@ def _quoted(text: str) -> str:
 
 def share_writes(frames: LogFrames) -> "DataFrame":
     """The writes of a share partition are adjacent, in order."""
+    keys = [name for name in _SHARE_KEYS if name != "topic"]
+    return share_write_rows(frames).repartition(*keys).sortWithinPartitions(*keys, "log_partition", "log_offset")
+
+
+def share_write_rows(frames: LogFrames) -> "DataFrame":
     common = (
         "a.key.group_id, a.key.topic_id, a.key.partition, a.value.snapshot_epoch, {} AS state_epoch,"
         " a.value.leader_epoch, a.value.start_offset, a.value.delivery_complete_count,"
@@ -91,12 +114,10 @@ def share_writes(frames: LogFrames) -> "DataFrame":
     )
     update = records(common.format("CAST(NULL AS INT)", UPDATE), "share_update")
     snapshot = records(common.format("a.value.state_epoch", SNAPSHOT), "share_snapshot")
-    rows = frames.sql(
+    return frames.sql(
         f"SELECT w.*, n.name AS topic FROM ({update}\nUNION ALL\n{snapshot}) w"
         " LEFT JOIN {names} n ON w.cluster = n.cluster AND w.topic_id = n.topic_id"
     )
-    keys = [name for name in _SHARE_KEYS if name != "topic"]
-    return rows.repartition(*keys).sortWithinPartitions(*keys, "log_partition", "log_offset")
 
 
 def metadata_rows(
