@@ -24,7 +24,7 @@ help:
 setup: $(STAMP)
 
 # Keyed by what it installs, so that a changed pin rebuilds it.
-$(STAMP): pyproject.toml constraints.txt src/kafkascope/codec/_native.c
+$(STAMP): pyproject.toml constraints.txt src/kafkascope/codec/_native.c src/kafkascope/codec/_native_records.c
 	@echo "creating .venv and installing the pinned packages"
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "kafkascope needs Python 3.11 or newer; set PYTHON=")'
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv

@@ -71,7 +71,7 @@ def _line(label: str, path: Path, result: dict[str, Any]) -> str:
 
 def _tshark(part: Path, ours: float) -> Iterator[str]:
     if shutil.which("tshark") is None:
-        yield "tshark is not there to compare with"
+        yield "tshark isn't installed, so there is no comparison"
         return
     for form, (aim, floor) in _AIMS.items():
         began = perf_counter()
@@ -99,7 +99,7 @@ def _sizes() -> Iterator[str]:
     fixed = seconds[0] - further * sizes[0]
     line = fixed + further * sizes[1]
     first, then = ((seconds[i + 1] - seconds[i]) / (sizes[i + 1] - sizes[i]) for i in range(2))
-    yield f"seconds a GB, all told: {rates}; {fixed:.1f} s are fixed and a further GB takes {further:.1f} s"
+    yield f"seconds per GB, in all: {rates}; {fixed:.1f} s are fixed and a further GB takes {further:.1f} s"
     yield f"a further GB, to 3 GB against to 1 GB: {then / first:.2f} (linear within 1.15)"
     yield f"1 GB against the line through the other two: {seconds[1] / line:.2f} (linear within 1.15)"
     peaks = [max(int(result["worker_peak"]) for result in of_size) for of_size in zip(*runs, strict=True)]

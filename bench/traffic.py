@@ -1,7 +1,7 @@
 """Generates a capture of a busy broker from a size and a seed: made once, kept in `.cache/bench`, the same bytes each
 time.
 
-Ethernet and IPv4, MTU 1500, 200 connections of eight roles, 48 (API, version) pairs with their answers, half of the
+Ethernet and IPv4, MTU 1500, 200 connections of eight roles, 48 (API, version) pairs with their responses, half of the
 frames under 500 bytes, one connection with 40 % of the bytes, one packet of a hundred lost, late or sent again.
 Three of five requests are of versions that Wireshark knows, so that it has work to do.
 

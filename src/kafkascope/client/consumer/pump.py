@@ -36,6 +36,8 @@ class Pump:
         self.flush = False
         # Why the last request got no response; None after one that did.
         self.last_error: KafkascopeError | None = None
+        # What one of the brokers is too old for, while others aren't.
+        self.too_old: UsageError | None = None
         self.requests = 0
 
     def wake(self) -> None:
@@ -45,17 +47,22 @@ class Pump:
         """From any thread."""
         self._loop.call_soon_threadsafe(self._wake.set)
 
+    def turn(self) -> float:
+        """Sends what is due; returns the time."""
+        now = self._loop.time()
+        self._before(now)
+        for send in self._member.poll(now, fetch=self.fetch, flush=self.flush):
+            task = self._loop.create_task(self._exchange(send), name=f"kafkascope sends {send.api}")
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        return now
+
     async def run(self) -> None:
         member = self._member
         try:
             while True:
                 self._wake.clear()
-                now = self._loop.time()
-                self._before(now)
-                for send in member.poll(now, fetch=self.fetch, flush=self.flush):
-                    task = self._loop.create_task(self._exchange(send), name=f"kafkascope sends {send.api}")
-                    self._tasks.add(task)
-                    task.add_done_callback(self._tasks.discard)
+                now = self.turn()
                 self._after()
                 if member.closed:
                     return
@@ -80,6 +87,9 @@ class Pump:
                 self._member.received(send, {"errorCode": error.code, "memberEpoch": 0}, self._loop.time())
             else:
                 self._member.lost(send, self._loop.time())
+        except UsageError as error:
+            self.too_old = error
+            self._member.lost(send, self._loop.time())
         except KafkascopeError as error:
             # Also a response that can't be decoded: whatever it was, the member goes on without it.
             self.last_error = error

@@ -1,12 +1,14 @@
 """Fills in the commands of advice with what the recording shows: brokers, groups, topics and offsets. A name that isn't
 recorded keeps its placeholder, such as BROKER."""
 
+import re
 import shlex
 
 from kafkascope.health.findings.brokers import BROKER, Brokers, cluster_of, node_of, split_cluster
 from kafkascope.health.findings.episodes import Episode
 from kafkascope.health.findings.rule import Rule
 
+_SOURCE_TOPICS = re.compile(r"Source topics ([\w.-]+)(?:, .*)? are missing")
 _PARTITION_KINDS = frozenset({"partition", "replica_log"})
 _CLUSTER_KINDS = frozenset({"quorum", "replica", "partition", "replica_log"})
 
@@ -24,6 +26,7 @@ def advice_of(rule: Rule, kind: str, episode: Episode, brokers: Brokers) -> str:
         "{group}": episode.group,
         "{topic}": topic,
         "{partition}": partition,
+        "{source_topic}": _missing_topic(episode),
         "{offset}": offsets[0].partition("-")[0] if offsets else "OFFSET",
     }
     advice = rule.advice.replace(BROKER, shlex.quote(_broker(kind, episode, brokers)))
@@ -31,6 +34,13 @@ def advice_of(rule: Rule, kind: str, episode: Episode, brokers: Brokers) -> str:
         # A backtick would end the command.
         advice = advice.replace(placeholder, shlex.quote(name).replace("`", "'"))
     return advice
+
+
+def _missing_topic(episode: Episode) -> str:
+    """The first that the coordinator names: `Source topics words, lines are missing.`"""
+    details = episode.samples("details")
+    named = _SOURCE_TOPICS.match(details[0]) if details else None
+    return named[1] if named else "TOPIC"
 
 
 def _broker(kind: str, episode: Episode, brokers: Brokers) -> str:
