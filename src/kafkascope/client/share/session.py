@@ -84,6 +84,8 @@ class ShareSession:
         self.epoch = _NEW
         self.in_flight: SessionRequest | None = None
         self.opened = 0
+        # Fetches in a row that acquired nothing.
+        self.empty_fetches = 0
         self.closed = False
         self._closing = False
         self._known: frozenset[SharePartition] = frozenset()
@@ -168,6 +170,7 @@ class ShareSession:
         self._settle_all(request, value, NO_RESULT, now, outcome)
         if request.api == FETCH_API:
             self._take_over(value, now, outcome)
+            self.empty_fetches = 0 if outcome.deliveries else self.empty_fetches + 1
         self._drop_empty()
         if any(row["errorCode"] for _, row in _rows(value)):
             self._backoff.failed(now)
