@@ -33,6 +33,7 @@ PAGES = {
     "lake": "lake/index.html",
     "lake_findings": "lake/findings.html",
     "lake_exchanges": "lake/exchanges.html?api=ShareFetch",
+    "lake_records": "lake/records/share_update.html",
     "lake_exchange": "lake/exchange/{}.html",
     "lake_bytes": "lake/bytes/{}.html",
     "report": "lake/report.html",

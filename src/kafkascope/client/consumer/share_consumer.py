@@ -409,6 +409,9 @@ class ShareConsumer:
         self._pump.wake_from_anywhere()
 
     def _collect(self, now: float) -> None:
+        if self._listed or self._renewals:
+            # There may be nothing to send and no result: a batch without open records.
+            self._changed.set()
         while self._listed:
             batch = self._listed.popleft()
             for first, last, kind in batch._take_marks():
