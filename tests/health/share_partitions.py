@@ -1,5 +1,5 @@
 """Splits simulated traffic of one share partition into several that the same members share, and gives each partition
-the events that the pipeline gives it (`pipeline/mart/share_routes.py`)."""
+the events that the pipeline gives it (`pipeline/mart/share/routes.py`)."""
 
 from collections.abc import Iterable, Iterator, Sequence
 

@@ -11,8 +11,8 @@ from kafkascope.health.share.events import Delivery
 from kafkascope.health.streams.rows import LostMember, StreamsTask
 from kafkascope.lake.home import open_lake
 from kafkascope.lake.read.visible_rows import dataset
+from kafkascope.pipeline.mart.base.settings import session_of_its_own
 from kafkascope.pipeline.mart.build import build_marts
-from kafkascope.pipeline.mart.settings import session_of_its_own
 from tests.capture.truth_events import topic_ids
 from tests.captures import truth
 from tests.health.findings.test_recordings import api_marts, quorum_marts, share_marts, streams_marts

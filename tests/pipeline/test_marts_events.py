@@ -14,10 +14,14 @@ import pytest
 from kafkascope.health.streams.events import statuses_of
 from kafkascope.lake.home import make_lake
 from kafkascope.lake.tables import INGEST_ID, KEYS, body_table, message_of, table_named
-from kafkascope.pipeline.mart import apis, facts, quorum, share, streams, topics_and_groups
-from kafkascope.pipeline.mart.health_marts import streams_rows, writer
-from kafkascope.pipeline.mart.share_ranges import Columns, events_of
-from kafkascope.pipeline.mart.sources import narrow_schema
+from kafkascope.pipeline.mart import apis
+from kafkascope.pipeline.mart.base.raft import METADATA_TOPIC_ID_TEXT
+from kafkascope.pipeline.mart.base.sources import narrow_schema
+from kafkascope.pipeline.mart.history import quorum, streams
+from kafkascope.pipeline.mart.history.walks import streams_rows, writer
+from kafkascope.pipeline.mart.names import facts, topics_and_groups
+from kafkascope.pipeline.mart.share import events as share
+from kafkascope.pipeline.mart.share.ranges import Columns, events_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -342,7 +346,7 @@ def test_fetches_of_other_topics_are_no_raft(spark: "SparkSession") -> None:
             "responses": [{"topic_id": topic_id, "partitions": [place]}],
         }
 
-    both = (("raft", quorum.METADATA_TOPIC_ID_TEXT), ("data", TOPIC))
+    both = (("raft", METADATA_TOPIC_ID_TEXT), ("data", TOPIC))
     tables = {
         "fetch_request": bodies(spark, "FetchRequest", *(fetch(*arguments) for arguments in both)),
         "fetch_response": bodies(spark, "FetchResponse", *(answer(*arguments) for arguments in both)),

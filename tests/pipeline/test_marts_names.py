@@ -8,11 +8,11 @@ import pyarrow as pa
 import pytest
 
 from kafkascope.lake.tables import table_named
-from kafkascope.pipeline.mart import topics_and_groups
-from kafkascope.pipeline.mart.brokers import broker_rows
-from kafkascope.pipeline.mart.events import NO_TOPIC
-from kafkascope.pipeline.mart.facts import LakeFacts, NamedBroker, RecordedCalls
-from kafkascope.pipeline.mart.sources import narrow_schema
+from kafkascope.pipeline.mart.base.events import NO_TOPIC
+from kafkascope.pipeline.mart.base.sources import narrow_schema
+from kafkascope.pipeline.mart.names import topics_and_groups
+from kafkascope.pipeline.mart.names.brokers import broker_rows
+from kafkascope.pipeline.mart.names.facts import LakeFacts, NamedBroker, RecordedCalls
 from tests.capture.truth_events import topic_ids
 from tests.captures import recording, truth
 from tests.pipeline.mart_lakes import NAMES, PACKETS, incidents

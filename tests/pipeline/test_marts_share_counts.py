@@ -15,8 +15,8 @@ from kafkascope.health.share.events import Delivery
 from kafkascope.health.share.group_health import ShareGroupEvent, ShareGroupHealth, share_group_health
 from kafkascope.health.share.ledger import share_deliveries
 from kafkascope.lake.home import make_lake
-from kafkascope.pipeline.mart.share_counts import minute_rows, minutes_writer
-from kafkascope.pipeline.mart.share_walk import DELIVERIES, Group
+from kafkascope.pipeline.mart.share.counts import minute_rows, minutes_writer
+from kafkascope.pipeline.mart.share.walk import DELIVERIES, Group
 from tests.health.share_partitions import split
 from tests.health.share_simulator import Simulation
 from tests.pipeline.mart_rows import plain_rows, rows_of

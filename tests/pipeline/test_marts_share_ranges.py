@@ -5,9 +5,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from kafkascope.pipeline.mart import share_ranges
-from kafkascope.pipeline.mart.share import EVENT_COLUMNS
-from kafkascope.pipeline.mart.share_ranges import events_of
+from kafkascope.pipeline.mart.share import ranges as share_ranges
+from kafkascope.pipeline.mart.share.events import EVENT_COLUMNS
+from kafkascope.pipeline.mart.share.ranges import events_of
 
 _TYPES = {"string": pa.string(), "int": pa.int32(), "bigint": pa.int64()}
 _RANGE = [("first_offset", pa.int64()), ("last_offset", pa.int64())]

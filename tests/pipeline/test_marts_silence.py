@@ -6,10 +6,10 @@ import pytest
 
 from kafkascope.health.share.events import ShareEvent
 from kafkascope.health.streams.events import StreamsEvent
-from kafkascope.pipeline.mart.facts import LakeFacts
-from kafkascope.pipeline.mart.health_marts import streams_rows
-from kafkascope.pipeline.mart.share_walk import PartitionWalk
-from kafkascope.pipeline.mart.silence import _MAX_US, STEP_US, with_seen
+from kafkascope.pipeline.mart.history.walks import streams_rows
+from kafkascope.pipeline.mart.names.facts import LakeFacts
+from kafkascope.pipeline.mart.names.silence import _MAX_US, STEP_US, with_seen
+from kafkascope.pipeline.mart.share.walk import PartitionWalk
 
 TOPIC = "x67f1zwCR96dV41oFufCfw"
 ACQUIRED = ShareEvent(

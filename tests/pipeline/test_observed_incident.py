@@ -12,8 +12,8 @@ import pytest
 from kafkascope.lake.home import open_lake
 from kafkascope.lake.read.visible_rows import dataset
 from kafkascope.pipeline import ingest, marts
-from kafkascope.pipeline.mart.facts import TABLES, collect_facts
-from kafkascope.pipeline.mart.sources import Sources
+from kafkascope.pipeline.mart.base.sources import Sources
+from kafkascope.pipeline.mart.names.facts import TABLES, collect_facts
 from lab.cluster import Cluster
 from lab.settings import CONTROLLER, PLAIN, USERS
 from lab.stage import Stage

@@ -1,5 +1,5 @@
 """Adds up the deliveries of a share group by partition, minute and delivery count, and their acknowledgement times by
-minute: what a group's minutes are made of. The pipeline has Spark do the same (`pipeline/mart/share_counts.py`)."""
+minute: what a group's minutes are made of. The pipeline has Spark do the same (`pipeline/mart/share/counts.py`)."""
 
 from array import array
 from collections import defaultdict

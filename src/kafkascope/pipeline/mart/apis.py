@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from kafkascope.pipeline.mart.multi_writer import rows_of_several
+from kafkascope.pipeline.mart.base.multi_writer import rows_of_several
 from kafkascope.schema.catalog import apis, message
 
 if TYPE_CHECKING:

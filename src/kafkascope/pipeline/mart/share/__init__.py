@@ -1,0 +1,1 @@
+"""The marts of share groups: deliveries, and the minutes of groups."""
