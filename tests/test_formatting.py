@@ -4,6 +4,7 @@ import pytest
 
 from kafkascope.formatting import (
     count,
+    file_name,
     first_names,
     join_names,
     latency,
@@ -92,3 +93,20 @@ def test_names_are_joined_by_commas_and_one_and(names: list[str], words: str) ->
 def test_names_that_are_left_out_are_counted() -> None:
     assert (first_names(["a", "b", "c"], 2), first_names(["a", "b"], 2)) == ("a, b and 1 more", "a, b")
     assert name_some(iter(["a"]), 1_000) == "a and 1,000 more"
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("s3://bucket/2026/night/a.pcap", "night/a.pcap"),
+        ("/night/a.pcap", "night/a.pcap"),
+        ("/a.pcap", "a.pcap"),
+        ("a.pcap", "a.pcap"),
+        ("file:///a.pcap", "a.pcap"),
+        ("night/", "night"),
+        ("/", "/"),
+        ("", ""),
+    ],
+)
+def test_a_file_is_named_with_its_folder(path: str, name: str) -> None:
+    assert file_name(path) == name

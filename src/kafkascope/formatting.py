@@ -60,9 +60,14 @@ def percent(share: float) -> str:
     return f"{share * 100:.{0 if share >= 0.1 else 1}f}".removesuffix(".0") + " %"
 
 
-def join_names(names: Sequence[str]) -> str:
+def file_name(path: str) -> str:
+    """`night/a.pcap` for `s3://bucket/2026/night/a.pcap`: many files have the same name in folders of their own."""
+    return "/".join(part for part in path.rstrip("/").rsplit("/", 2)[-2:] if part and not part.endswith(":")) or path
+
+
+def join_names(names: Sequence[str], last: str = "and") -> str:
     """`a`, `a and b`, `a, b and c`."""
-    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+    return f" {last} ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
 def name_some(names: Iterable[str], left_out: int) -> str:

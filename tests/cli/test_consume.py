@@ -5,7 +5,7 @@ import json
 import pty
 import signal
 import subprocess
-from os import close, write
+from os import close, environ, pipe, write
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -83,7 +83,8 @@ def test_a_person_is_asked_for_each_record(cluster: "Lab") -> None:
     assert (partition.start_offset, partition.lag) == (3, 1)
 
 
-def test_ctrl_c_leaves_the_group(cluster: "Lab", tmp_path: Path) -> None:
+@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 0)])
+def test_ctrl_c_and_sigterm_leave_the_group(cluster: "Lab", tmp_path: Path, sent: signal.Signals, code: int) -> None:
     topic = topic_of(cluster.bootstrap, 2)
     command = [COMMAND, "consume", cluster.bootstrap, topic, "--share-group", f"g-{topic}", "--accept"]
     out = tmp_path / "out"
@@ -92,12 +93,47 @@ def test_ctrl_c_leaves_the_group(cluster: "Lab", tmp_path: Path) -> None:
             [*command, "--timeout", "60"], stdout=file, stderr=subprocess.PIPE, preexec_fn=hear_interrupts
         )
         until("two records", lambda: out.read_bytes().count(b"\n") == 2, 120)
-        running.send_signal(signal.SIGINT)
+        running.send_signal(sent)
         _, err = running.communicate(timeout=120)
-    assert running.returncode == 130
+    assert running.returncode == code, err
     assert err.decode().endswith("2 records of share group g-" + topic + ": 2 accepted\n")
     view = group_of(cluster.bootstrap, topic)
     assert view.state == "Empty" and view.partitions[0].lag == 0
+
+
+def test_ctrl_c_ends_a_question(cluster: "Lab", tmp_path: Path) -> None:
+    topic = topic_of(cluster.bootstrap, 2)
+    terminal, child = pty.openpty()
+    command = [COMMAND, "consume", cluster.bootstrap, topic, "--share-group", f"g-{topic}", "--ask", "--timeout", "60"]
+    out = tmp_path / "out"
+    with out.open("wb") as file:
+        running = subprocess.Popen(
+            command, stdin=child, stdout=file, stderr=subprocess.PIPE, preexec_fn=hear_interrupts
+        )
+        close(child)
+        until("a record", lambda: out.read_bytes().count(b"\n") == 1, 120)
+        running.send_signal(signal.SIGINT)
+        _, err = running.communicate(timeout=120)
+    close(terminal)
+    assert running.returncode == 130 and b"Traceback" not in err, err
+    view = group_of(cluster.bootstrap, topic)
+    assert view.state == "Empty" and view.partitions[0].lag == 2
+
+
+def test_nothing_is_accepted_that_nobody_could_read(cluster: "Lab") -> None:
+    """As `| head` that has gone."""
+    topic = topic_of(cluster.bootstrap, 3)
+    reader, writer = pipe()
+    close(reader)
+    command = [COMMAND, "consume", cluster.bootstrap, topic, "--share-group", f"g-{topic}", "--accept", "--max", "3"]
+    buffered = {name: value for name, value in environ.items() if name != "PYTHONUNBUFFERED"}
+    done = subprocess.run(
+        [*command, "--timeout", "60"], stdout=writer, stderr=subprocess.PIPE, env=buffered, timeout=120
+    )
+    close(writer)
+    assert done.returncode == 0 and b"Traceback" not in done.stderr, done.stderr
+    partition = group_of(cluster.bootstrap, topic).partitions[0]
+    assert (partition.start_offset, partition.lag) == (0, 3)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from kafkascope.cli.terminal import WIDEST_PROSE, heading, paint, prose, remark,
 from kafkascope.formatting import count, number, printable, size
 from kafkascope.report.build import Report
 from kafkascope.report.html.icons import STATE_WORDS
-from kafkascope.report.incident_words import CAUSE_WORDS, consequences_of, finding_key, impact_words
+from kafkascope.report.incident_words import CAUSE_WORDS, consequence_words, consequences_of, finding_key, impact_words
 from kafkascope.report.page.quorum import quorum_line
 from kafkascope.report.summaries.quorum import Quorums
 from kafkascope.report.summaries.share import ShareGroupSummary
@@ -54,7 +54,7 @@ def print_verdict(report: Report) -> None:
 def _incidents(report: Report) -> None:
     incidents = report.findings.incidents
     serious = [incident for incident in incidents.shown if incident.severity != "info"]
-    summaries = {finding_key(finding): finding.summary for finding in report.findings.shown}
+    by_key = {finding_key(finding): finding for finding in report.findings.shown}
     if serious:
         heading(f"Incidents: {number(len(serious) + incidents.left_out)}")
     for place, incident in enumerate(serious[:_MOST_INCIDENTS]):
@@ -68,7 +68,8 @@ def _incidents(report: Report) -> None:
         )
         print(f"            {paint(_wrapped(cost), 'dim')}")
         for part in consequences_of(incident)[:_MOST_CONSEQUENCES]:
-            print(f"            → {_wrapped(f'{part.role}: {summaries.get(finding_key(part), part.rule)}', 2)}")
+            words = consequence_words(part, by_key.get(finding_key(part)), incident)
+            print(f"            → {_wrapped(f'{part.role}: {words}', 2)}")
         if place == 0:
             print(f"            {_wrapped(f'Do: {incident.advice}')}")
     rest = len(serious) - _MOST_INCIDENTS + incidents.left_out

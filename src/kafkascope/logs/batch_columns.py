@@ -52,6 +52,22 @@ def read_batch_columns(
 ) -> Iterator[pa.RecordBatch | Damage]:
     """Tables of `BATCH_COLUMNS` and damage, in the order of the file. `start`, `end` and `last` are those of
     `read_batches`: `start` is the start of a batch."""
+    for item in sound_headers(window, start, end, last=last):
+        if isinstance(item, tuple):
+            _, _, numbers, rows = item
+            yield _table(numbers[:, :rows], np.full(rows, 2))
+        elif isinstance(item, Batch):
+            yield _one(item)
+        else:
+            yield item
+
+
+def sound_headers(
+    window: Window, start: int = 0, end: int | None = None, *, last: bool = False
+) -> Iterator[tuple[bytes, int, Numbers, int] | Batch | Damage]:
+    """Headers of batches of magic 2 with the right checksum, as many as are in memory: the bytes that hold them, the
+    position of the first byte in the file, `HEADER_FIELDS` by column, and how many. They hold until the next are read.
+    Everything else as the careful reader gives it."""
     numbers = np.empty((len(HEADER_FIELDS), _ROWS), np.int64)
     position, previous = start, -1
     while position < window.size and (end is None or position < end):
@@ -60,18 +76,17 @@ def read_batch_columns(
         rows = _before(numbers, rows, end)
         sound = _sound(data, position - at, numbers, rows)
         if sound:
-            yield _table(numbers[:, :sound], np.full(sound, 2))
             final = sound - 1
+            yield data, position - at, numbers, sound
             position = int(numbers[_AT["position"], final] + numbers[_AT["size_bytes"], final])
             previous = int(numbers[_AT["last_offset"], final])
             continue
         item = next(read_batches(window, position, last=last, previous=previous))
+        yield item
         if isinstance(item, Batch):
-            yield _one(item)
             position += item.size
             previous = item.header.last_offset
         else:
-            yield item
             position += item.length
 
 

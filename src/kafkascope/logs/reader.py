@@ -18,6 +18,7 @@ from kafkascope.logs.files import (
     UNKNOWN_FILE,
 )
 from kafkascope.logs.index_files import read_offset_index, read_time_index, read_transaction_index
+from kafkascope.logs.json_lines import CarefulRecord, Dumps, JsonLines, Lines
 from kafkascope.logs.producer_snapshot import read_producer_snapshot
 from kafkascope.logs.rows import Row
 from kafkascope.logs.selection import Selection
@@ -71,18 +72,28 @@ class DamageEvent:
     harmless: bool
 
 
-LogEvent = FileEvent | BatchEvent | RecordEvent | EntryEvent | DamageEvent
+@dataclass(frozen=True, slots=True)
+class LinesEvent:
+    """Batches and records as lines of JSON."""
+
+    file: LogFile
+    lines: Lines
+
+
+LogEvent = LinesEvent | FileEvent | BatchEvent | RecordEvent | EntryEvent | DamageEvent
 
 
 @dataclass(slots=True)
 class LogReader:
-    """`records` asks for those of users' topics too. `on_bad` gets an error about a file or folder that can't be read;
+    """`records` asks for those of users' topics too. With `dumps`, which writes a row as JSON, most batches and records
+    come as lines. `on_bad` gets an error about a file or folder that can't be read;
     files that vanish meanwhile, as on a running broker, aren't an error."""
 
     paths: tuple[str, ...]
     selection: Selection = field(default_factory=Selection)
     records: bool = False
     typed: bool = True
+    dumps: Dumps | None = None
     on_bad: Callable[[KafkascopeError], None] = lambda _: None
     files: int = 0
     left_alone: int = 0
@@ -132,18 +143,32 @@ class LogReader:
                 yield from named_first(file, self._of_window(file, window, decoder))
             else:
                 yield FileEvent(file, None)
-                yield from self._of_window(file, window, decoder)
+                read = self._of_window if self.dumps is None else self._lines
+                yield from read(file, window, decoder)
+
+    def _lines(self, file: LogFile, window: Window, decoder: Decoder | None) -> Iterator[LogEvent]:
+        assert self.dumps is not None
+        lines = JsonLines(file, self.dumps, records=self.records)
+        for item in lines.of_window(window, 0, last=file.last or file.named):
+            if isinstance(item, Lines):
+                yield LinesEvent(file, item)
+            elif isinstance(item, CarefulRecord):
+                yield RecordEvent(file, item.batch, item.record, _typed(item.batch, item.record, decoder))
+            else:
+                yield from self._item(file, item, decoder)
 
     def _of_window(self, file: LogFile, window: Window, decoder: Decoder | None) -> Iterator[LogEvent]:
         start = sound_start(window, self.selection, file)
         for item in read_batches(window, start, last=file.last or file.named, unpack_sets=self.records):
-            if isinstance(item, Damage):
-                yield DamageEvent(file, item, item.kind in NORMAL_ENDS)
-                continue
-            if self.selection.is_past(item.header.base_offset):
+            if isinstance(item, Batch) and self.selection.is_past(item.header.base_offset):
                 return
-            if self.selection.takes_batch(item.header):
-                yield from self._batch(file, item, decoder)
+            yield from self._item(file, item, decoder)
+
+    def _item(self, file: LogFile, item: Batch | Damage, decoder: Decoder | None) -> Iterator[LogEvent]:
+        if isinstance(item, Damage):
+            yield DamageEvent(file, item, item.kind in NORMAL_ENDS)
+        elif self.selection.takes_batch(item.header):
+            yield from self._batch(file, item, decoder)
 
     def _batch(self, file: LogFile, item: Batch, decoder: Decoder | None) -> Iterator[LogEvent]:
         batch = item.header
@@ -161,9 +186,13 @@ class LogReader:
         for record in records:
             if not self.selection.takes_record(record):
                 continue
-            typed = control_type(record) if batch.is_control else decoder(record) if decoder else None
+            typed = _typed(batch, record, decoder)
             if not self.selection.types or (typed and typed.type in self.selection.types):
                 yield RecordEvent(file, batch, record, typed)
+
+
+def _typed(batch: RecordBatch, record: Record, decoder: Decoder | None) -> TypedRecord | None:
+    return control_type(record) if batch.is_control else decoder(record) if decoder else None
 
 
 def named_first(file: LogFile, events: Iterator[LogEvent]) -> Iterator[LogEvent]:

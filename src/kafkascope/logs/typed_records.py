@@ -25,6 +25,8 @@ _COORDINATORS = {
 }
 _FRAMED = {METADATA_TOPIC: "metadata", "__remote_log_metadata": "tiered storage"}
 INTERNAL_TOPICS = (*_COORDINATORS, *_FRAMED)
+# Keys have the number of their type, or values are in a frame that has it.
+COORDINATOR, FRAMED = "coordinator", "framed"
 _FRAME_VERSION = 1
 _CONSUMER = "consumer"
 
@@ -58,6 +60,8 @@ class Framed:
 
 
 Decoder = Callable[[Record], TypedRecord]
+# Type, message and version of the key, message of the value.
+Messages = tuple[str, str | None, int, str]
 Framer = Callable[[Record], Framed]
 
 
@@ -70,6 +74,20 @@ def framer_of(topic: str | None) -> Framer | None:
         names = _framed_types(_FRAMED[topic])
         return lambda record: _framed_record(record, names)
     return None
+
+
+def record_kind(topic: str | None) -> str | None:
+    """`COORDINATOR` or `FRAMED`, by how the topic's records name their types; None for a topic of users."""
+    return COORDINATOR if topic in _COORDINATORS else FRAMED if topic in _FRAMED else None
+
+
+def messages_of(topic: str | None, number: int) -> Messages | None:
+    """Of the records with this number as their type; None for an unknown one."""
+    if topic in _COORDINATORS:
+        names = _coordinator_types(_COORDINATORS[topic]).get(number)
+        return names and (names[0].removesuffix("Key"), names[0], _key_version(names[0], number), names[1])
+    name = _framed_types(_FRAMED[topic or ""]).get(number)
+    return None if name is None else (name, None, 0, name)
 
 
 def decoder_of(topic: str | None) -> Decoder | None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from kafkascope.report.summaries.findings import ShownFinding
 from kafkascope.report.summaries.incidents import ShownConsequence, ShownIncident
-from kafkascope.report.words import lasting, number
+from kafkascope.report.words import clock, lasting, number
 
 # The role of a finding that shows the cause itself.
 CAUSE = "cause"
@@ -56,6 +56,15 @@ def incident_name(place: int) -> str:
 
 def finding_key(part: ShownFinding | ShownConsequence) -> tuple[str, str, int | None]:
     return part.rule, part.subject, part.from_at
+
+
+def consequence_words(part: ShownConsequence, finding: ShownFinding | None, incident: ShownIncident) -> str:
+    """The finding's sentence. One that counts whole minutes says from when, if that was before the incident."""
+    if finding is None:
+        return f"{part.rule}, `{part.subject}`"
+    if finding.from_at is None or incident.from_at is None or finding.from_at >= incident.from_at:
+        return finding.summary
+    return f"{finding.summary.removesuffix('.')}, counted from {clock(finding.from_at, 1_000_000)} UTC on."
 
 
 def consequences_of(incident: ShownIncident) -> list[ShownConsequence]:

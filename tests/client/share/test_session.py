@@ -17,6 +17,7 @@ from kafkascope.client.share.values import (
     AcknowledgeRange,
     Acquired,
     AcquireMode,
+    DeliveryId,
     FetchLimits,
     SharePartition,
 )
@@ -26,6 +27,7 @@ from kafkascope.limits import MAX_HELD_RANGES
 TOPIC = UUID(int=5)
 ZERO, ONE = SharePartition(TOPIC, 0), SharePartition(TOPIC, 1)
 LIMITS = FetchLimits()
+EARLIER, LATER = DeliveryId(1, -2), DeliveryId(1, -1)
 
 
 def row(number: int, *acquired: tuple[int, int, int], **more: Any) -> dict[str, Any]:
@@ -165,6 +167,16 @@ def test_a_session_that_is_gone_is_opened_again_with_all_partitions(code: int) -
     assert again is not None and (again.epoch, names(again.value)) == (0, [0, 1])
 
 
+def test_a_broker_with_too_many_sessions_is_reported_once() -> None:
+    session = ShareSession(1, "g", "m")
+    session.wanted = frozenset((ZERO,))
+    problems = []
+    for now in (0.0, 10.0, 20.0):
+        assert session.request(now, LIMITS, flush=False) is not None
+        problems += session.received(response(code=133), now).problems
+    assert [(problem.code, problem.severe) for problem in problems] == [(133, False)]
+
+
 def test_a_redelivery_ends_what_was_held_before() -> None:
     session = opened((0, 9, 1))
     session.holdings[ZERO].acknowledge(3, 3, Acknowledge.ACCEPT)
@@ -175,9 +187,21 @@ def test_a_redelivery_ends_what_was_held_before() -> None:
     assert codes == [121]
     assert session.holdings[ZERO].find(3) == (2, 31.0)
     holding = Holding(ZERO)
-    holding.acquire([Acquired(0, 3, 1)], 10.0)
+    holding.acquire([Acquired(0, 3, 1)], EARLIER, 10.0)
     holding.acknowledge(0, 0, Acknowledge.ACCEPT)
-    assert [result.code for result in holding.acquire([Acquired(0, 3, 2)], 20.0)] == [DELIVERED_AGAIN]
+    assert [result.code for result in holding.acquire([Acquired(0, 3, 2)], LATER, 20.0)] == [DELIVERED_AGAIN]
+
+
+def test_an_acknowledgement_of_an_earlier_delivery_never_ends_the_present_one() -> None:
+    holding = Holding(ZERO)
+    holding.acquire([Acquired(0, 9, 1)], EARLIER, 10.0)
+    holding.acquire([Acquired(3, 5, 2)], LATER, 20.0)
+    refused = holding.acknowledge(2, 6, Acknowledge.RELEASE, EARLIER)
+    assert [(part.first, part.last, part.code, part.sent) for part in refused] == [(3, 5, DELIVERED_AGAIN, False)]
+    assert [(part.first, part.last) for part in holding.take(renewals=True)] == [(2, 2), (6, 6)]
+    assert (holding.find(4, EARLIER), holding.find(4, LATER)) == (None, (2, 20.0))
+    assert [held for held, _ in holding.held(0, 9, LATER)] == [(3, 5)]
+    assert holding.acknowledge(3, 5, Acknowledge.ACCEPT, LATER) == []
 
 
 def test_a_leader_that_moved_is_named_and_its_locks_are_gone() -> None:

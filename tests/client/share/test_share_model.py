@@ -14,6 +14,7 @@ from kafkascope.client.share.values import (
     Acknowledge,
     AcquireMode,
     Delivery,
+    DeliveryId,
     FetchLimits,
     SharePartition,
 )
@@ -101,7 +102,9 @@ class Run:
         membership = Membership("group", MEMBER, ("orders",))
         self.member = ShareMember(membership, FetchLimits(max_records=self.random.randint(1, 40), mode=mode))
         self.flight: list[tuple[Send, dict[str, Any] | None]] = []
-        self.held: list[tuple[SharePartition, int]] = []
+        self.held: list[tuple[SharePartition, int, DeliveryId]] = []
+        # The last delivery of each offset by each broker.
+        self.latest: dict[tuple[SharePartition, int, int], DeliveryId] = {}
         self.asked: Counter[tuple[SharePartition, int, int]] = Counter()
         self.got: Counter[tuple[SharePartition, int, int]] = Counter()
         self.confirmed: Counter[tuple[SharePartition, int, int]] = Counter()
@@ -139,7 +142,9 @@ class Run:
         while self.member.deliveries:
             delivery: Delivery = self.member.deliveries.popleft()
             for part in delivery.acquired:
-                self.held += [(delivery.partition, offset) for offset in range(part.first, part.last + 1)]
+                for offset in range(part.first, part.last + 1):
+                    self.held.append((delivery.partition, offset, delivery.id))
+                    self.latest[delivery.partition, offset, delivery.node] = delivery.id
         for result in self.member.results:
             for offset in range(result.first, result.last + 1):
                 key = result.partition, offset, result.type
@@ -149,16 +154,22 @@ class Run:
         self.member.results.clear()
 
     def acknowledge(self, kinds: tuple[Acknowledge, ...]) -> None:
-        """A run of neighbours, or offsets here and there; now and then twice."""
+        """A run of neighbours, or offsets here and there; now and then twice, or of a delivery before the last."""
         if not self.held:
             return
         start = self.random.randrange(len(self.held))
-        for partition, offset in self.held[start : start + self.random.randint(1, 8)]:
+        for partition, offset, delivery in self.held[start : start + self.random.randint(1, 8)]:
             kind = self.random.choice(kinds)
             self.asked[partition, offset, int(kind)] += 1
-            self.member.acknowledge(self.model.now, partition, offset, offset, kind)
+            before = len(self.member.results)
+            self.member.acknowledge(self.model.now, partition, offset, offset, kind, delivery)
+            if delivery != self.latest[partition, offset, delivery.node]:
+                refused = self.member.results[before:]
+                assert [(result.first, result.sent) for result in refused] == [(offset, False)], (
+                    "of an earlier delivery"
+                )
             if kind != Acknowledge.RENEW and self.random.random() < 0.95:
-                self.held.remove((partition, offset))
+                self.held.remove((partition, offset, delivery))
         self.collect()
 
     def step(self) -> None:

@@ -117,7 +117,7 @@ def test_a_killed_leader_is_one_incident_with_what_followed() -> None:
     # What is below the threshold of its rule counts too, from the moment on at which the leader was lost.
     assert first.impact == {"calls_failed": 37, "seconds_without_leader": 2.1}
     redirected = "`NOT_CONTROLLER` ×30, `NOT_LEADER_OR_FOLLOWER` ×7"
-    assert first.notes == (f"Clients were redirected meanwhile, as the protocol intends: {redirected}.",)
+    assert first.notes == (f"During the incident clients were redirected, as the protocol intends: {redirected}.",)
     assert f"kafkascope describe quorum {OTHER}" in first.advice
 
 
@@ -259,7 +259,7 @@ def test_a_recording_with_gaps_explains_calls_without_a_response_and_tls_does_no
 
 def test_a_refused_login_is_called_that() -> None:
     _, (first,) = told(failing("SaslAuthenticate", "SASL_AUTHENTICATION_FAILED", 12))
-    assert first.title == "The login of client `c1` was refused: SASL_AUTHENTICATION_FAILED ×12."
+    assert first.title == "The login of client `c1` was refused: `SASL_AUTHENTICATION_FAILED` ×12."
 
 
 def test_what_tools_are_answered_is_a_note() -> None:

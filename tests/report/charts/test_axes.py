@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from kafkascope.report.charts.axes import WIDTH, TimeScale, ValueScale, short, time_axis, time_ticks, value_ticks
+from kafkascope.report.charts.axes import BREAK, WIDTH, TimeScale, ValueScale, short, time_axis, time_ticks, value_ticks
 from kafkascope.report.summaries.buckets import buckets_of
 from tests.report.build import MINUTE, NOON, SECOND
 
@@ -80,3 +80,22 @@ def test_times_and_values_outside_stay_in_the_picture() -> None:
 def test_a_moment_without_length_has_a_place() -> None:
     assert TimeScale(NOON, NOON, 100, 200).x(NOON) == 100
     assert ValueScale(0, 20, 120).y(0) == 120
+
+
+def test_a_break_has_a_width_of_its_own_and_each_stretch_its_times() -> None:
+    hour = 3_600 * SECOND
+    scale = TimeScale(NOON, NOON + 4 * hour, 100, breaks=((NOON + 60 * SECOND, NOON + 4 * hour - 60 * SECOND),))
+    begins, ends = (scale.x(at) for at in scale.breaks[0])
+    assert ends - begins == pytest.approx(BREAK)
+    assert begins - scale.left == pytest.approx(scale.right - ends)
+    assert [scale.x(NOON), scale.x(NOON + 4 * hour)] == pytest.approx([scale.left, scale.right])
+    axis = "".join(part.text for part in time_axis(scale, 0, 10))
+    assert ">12:00:00<" in axis and ">16:00:00<" in axis
+
+
+def test_a_stretch_too_short_for_a_round_time_has_its_beginning() -> None:
+    breaks = ((NOON + 7 * SECOND, NOON + 7_000 * SECOND),)
+    axis = "".join(
+        part.text for part in time_axis(TimeScale(NOON + SECOND, NOON + 8_000 * SECOND, 0, breaks=breaks), 0, 1)
+    )
+    assert ">12:00:01<" in axis

@@ -2,6 +2,7 @@
 
 import re
 from base64 import b64encode
+from dataclasses import replace
 from functools import cache
 from hashlib import sha256
 from html.parser import HTMLParser
@@ -17,6 +18,7 @@ from kafkascope.health.findings.rules import RULES
 from kafkascope.report.build import Report
 from kafkascope.report.charts.timeline import Lane, Mark, timeline_figure
 from kafkascope.report.html.prose import advice
+from kafkascope.report.incident_words import consequence_words, consequences_of, finding_key
 from kafkascope.report.json_form import report_json, text_of
 from kafkascope.report.page.findings import command, figure_value, figures_of
 from kafkascope.report.page.page import PARTS, page
@@ -316,6 +318,42 @@ def test_bars_and_words_of_one_row_of_the_timeline_never_overlap() -> None:
     assert sum(map(len, rows.values())) == len(seconds)
     for places in rows.values():
         assert all(last < first for (_, last), (first, _) in pairwise(sorted(places)))
+
+
+def test_recordings_far_apart_have_a_break_between_them_and_names_of_their_own() -> None:
+    after = NOON + 60 * MINUTE
+    times = [(NOON, NOON + 10_000_000), (after, after + 20_000_000), (after + 15_000_000, after + 25_000_000)]
+    captures = [
+        {
+            "ingest_id": "5d1f",
+            "capture_uri": f"/night/{number}/a.pcap",
+            "exchanges": 1,
+            "first_at": first,
+            "last_at": last,
+        }
+        for number, (first, last) in enumerate(times)
+    ]
+    with TemporaryDirectory() as folder:
+        apart, together = (
+            page(report_of(Path(folder) / name, captures=rows, findings=[]))
+            for name, rows in (("apart", captures), ("together", captures[1:]))
+        )
+    assert "nothing recorded for 59 min 50 s" in apart
+    assert "nothing recorded" not in together
+    for number in range(3):
+        assert f">{number}/a.pcap<" in apart
+
+
+def test_a_finding_that_counts_whole_minutes_names_its_beginning_if_the_incident_came_later() -> None:
+    findings = report("share").findings
+    (incident,) = (incident for incident in findings.incidents.shown if incident.cause == "poison_record")
+    (part,) = consequences_of(incident)
+    (shown,) = (finding for finding in findings.shown if finding_key(finding) == finding_key(part))
+    assert consequence_words(part, replace(shown, from_at=incident.from_at), incident) == shown.summary
+    assert consequence_words(part, replace(shown, from_at=NOON), incident) == (
+        f"{shown.summary.removesuffix('.')}, counted from 12:00:00 UTC on."
+    )
+    assert consequence_words(part, None, incident) == f"share_near_limit, `{part.subject}`"
 
 
 def test_a_report_makes_the_same_page_again(text: str) -> None:

@@ -1,11 +1,16 @@
 """Runs `consume`: prints records of a share group as they come, and acknowledges each as was asked."""
 
 import asyncio
+import os
+import signal
 import sys
 import time
 from base64 import b64encode
 from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from kafkascope.cli.bytes.records_view import data_text
@@ -29,6 +34,9 @@ if TYPE_CHECKING:
 
 _UNKNOWN_TOPICS = (3, 100)
 _LETTERS = {"a": "accept", "l": "release", "j": "reject", "n": "renew", "q": "quit"}
+_OUTCOMES = ("accept", "release", "reject")
+# A terminal gives a line at a time, and no longer ones.
+_LONGEST_LINE = 4_096
 _QUESTION = "accept (a), release (l), reject (j), renew its lock (n) or quit (q)? "
 
 
@@ -78,12 +86,15 @@ class _Run:
                 topics=options.topics,
                 # Records that wait for a person, or for the end, stay locked where brokers can do that.
                 renew=None if options.outcome in ("ask", "release") else False,
+                # Nor is a record locked that nobody looks at.
+                read_ahead=0,
                 on_refused=self._note_refused,
                 on_note=note_of_client,
                 **limit,
             ) as consumer:
                 joined = True
-                await self._take_all(consumer)
+                async with _until_terminated():
+                    await self._take_all(consumer)
                 for record in self.kept:
                     if record.acknowledged is None:
                         record.release()
@@ -124,41 +135,50 @@ class _Run:
             batch = None if left is not None and left <= 0 else await consumer.take(left)
             if batch is None:
                 return
-            for record in batch:
-                if printed == options.most:
-                    # More came than was asked for: other members get them at once.
-                    record.release()
-                    continue
-                self._print(record)
-                printed += 1
-                if not await self._settle(record):
+            room = len(batch) if options.most is None else options.most - printed
+            records = list(islice(batch, room))
+            # More came than was asked for: other members get them at once.
+            for record in islice(batch, room, None):
+                record.release()
+            printed += len(records)
+            if options.outcome == "ask":
+                if not await self._ask(records):
                     batch.release()
                     return
-            if not options.as_json or not sys.stdout.isatty():
-                sys.stdout.flush()
+                continue
+            for record in records:
+                self._print(record)
+            # Where it can be read, before any of it is acknowledged: a reader that has gone gets none of them accepted.
+            sys.stdout.flush()
+            for record in records:
+                self._settle(record, options.outcome)
 
-    async def _settle(self, record: "ShareRecord") -> bool:
+    async def _ask(self, records: list["ShareRecord"]) -> bool:
         """Whether to go on."""
-        outcome = self.options.outcome
-        while outcome == "ask":
-            typed = (await asyncio.to_thread(_ask)).strip().lower()[:1]
-            choice = _LETTERS.get(typed, "")
-            if choice == "renew":
-                record.renew()
-            elif choice == "quit":
-                return False
-            elif choice:
-                outcome = choice
+        for record in records:
+            self._print(record)
+            sys.stdout.flush()
+            while (choice := _LETTERS.get((await _typed()).strip().lower()[:1], "")) not in _OUTCOMES:
+                if choice == "renew":
+                    try:
+                        record.renew()
+                    except UsageError as error:  # by brokers that can't
+                        note(f"kafkascope: {error}")
+                elif choice == "quit":
+                    return False
+            self._settle(record, choice)
+        return True
+
+    def _settle(self, record: "ShareRecord", outcome: str) -> None:
         self.outcomes[outcome] += 1
-        if outcome == "release" and self.options.outcome != "ask":
-            self.kept.append(record)
-        elif outcome == "accept":
+        if outcome == "accept":
             record.accept()
-        elif outcome == "release":
+        elif outcome == "reject":
+            record.reject()
+        elif self.options.outcome == "ask":
             record.release()
         else:
-            record.reject()
-        return True
+            self.kept.append(record)
 
     def _print(self, record: "ShareRecord") -> None:
         print(json_text(_json(record, self.options)) if self.options.as_json else _line(record, self.options))
@@ -176,11 +196,43 @@ class _Run:
              f"{', '.join(parts)}{refused}")  # fmt: skip
 
 
-def _ask() -> str:
-    """End of input is the end of the run."""
+@asynccontextmanager
+async def _until_terminated() -> AsyncIterator[None]:
+    """SIGTERM ends the block, and the run goes on after it."""
+    task, loop, terminated = asyncio.current_task(), asyncio.get_running_loop(), False
+    assert task is not None
+
+    def terminate() -> None:
+        nonlocal terminated
+        terminated = True
+        task.cancel()
+
+    loop.add_signal_handler(signal.SIGTERM, terminate)
+    try:
+        yield
+    except asyncio.CancelledError:
+        if not terminated or task.uncancel():
+            raise
+    finally:
+        loop.remove_signal_handler(signal.SIGTERM)
+
+
+async def _typed() -> str:
+    """A line of the terminal; its end is the end of the run. Not by a thread: it would wait on after Ctrl-C."""
+    loop, terminal = asyncio.get_running_loop(), sys.stdin.fileno()
+    line: asyncio.Future[bytes] = loop.create_future()
+
+    def read() -> None:
+        if not line.done():
+            line.set_result(os.read(terminal, _LONGEST_LINE))
+
     sys.stderr.write(_QUESTION)
     sys.stderr.flush()
-    return sys.stdin.readline() or "q"
+    loop.add_reader(terminal, read)
+    try:
+        return (await line).decode(errors="replace") or "q"
+    finally:
+        loop.remove_reader(terminal)
 
 
 def _line(record: "ShareRecord", options: ConsumeOptions) -> str:

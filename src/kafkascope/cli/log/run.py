@@ -15,7 +15,16 @@ from kafkascope.logs.check.checker import Checker
 from kafkascope.logs.check.finding import Finding, Severity
 from kafkascope.logs.directories import LogFile, list_files
 from kafkascope.logs.files import OF_BATCHES
-from kafkascope.logs.reader import BatchEvent, DamageEvent, FileEvent, LogEvent, LogReader, RecordEvent
+from kafkascope.logs.reader import (
+    BatchEvent,
+    DamageEvent,
+    EntryEvent,
+    FileEvent,
+    LinesEvent,
+    LogEvent,
+    LogReader,
+    RecordEvent,
+)
 from kafkascope.logs.rows import Row, batch_row, damage_row, entry_row, file_row, finding_row, record_row
 from kafkascope.logs.selection import Selection
 from kafkascope.logs.stats import PartitionStats, Stats
@@ -41,9 +50,13 @@ class Command:
 
     def json_lines(self) -> int:
         write = sys.stdout.write
+        self._reader.dumps = json_text
         for event in self._events():
-            write(json_text(_row(event)))
-            write("\n")
+            if isinstance(event, LinesEvent):
+                write(event.lines.text)
+            else:
+                write(json_text(row_of(event)))
+                write("\n")
         return self._end()
 
     def stats(self, *, as_json: bool) -> int:
@@ -81,6 +94,9 @@ class Command:
                     self._damaged_at(event.file, event.batch.position, event.batch.size, "wrong checksum")
             elif isinstance(event, RecordEvent):
                 self._records += 1
+            elif isinstance(event, LinesEvent):
+                self._batches += event.lines.batches
+                self._records += event.lines.records
             elif isinstance(event, DamageEvent) and not event.harmless:
                 what = f"{event.damage.kind.value}, {event.damage.detail}"
                 self._damaged_at(event.file, event.damage.position, event.damage.length, what)
@@ -146,7 +162,7 @@ class Command:
         return int(self._reader.selection.within_files and not self._batches and not self._records)
 
 
-def _row(event: LogEvent) -> Row:
+def row_of(event: LogEvent) -> Row:
     if isinstance(event, BatchEvent):
         return batch_row(event.file, event.batch)
     if isinstance(event, RecordEvent):
@@ -155,6 +171,7 @@ def _row(event: LogEvent) -> Row:
         return file_row(event.file, event.content)
     if isinstance(event, DamageEvent):
         return damage_row(event.file, event.damage)
+    assert isinstance(event, EntryEvent)
     return entry_row(event.file, event.entry)
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from itertools import count, repeat
 from typing import TYPE_CHECKING
 
-from kafkascope.client.share.values import Acknowledge, AcknowledgeRange, SharePartition
+from kafkascope.client.share.values import Acknowledge, AcknowledgeRange, DeliveryId, SharePartition
 from kafkascope.codec.records.record_data import Record
 from kafkascope.errors import UsageError
 
@@ -83,7 +83,12 @@ class ShareRecord:
 
     def accept(self) -> Marked:
         """It is processed: nobody gets it again."""
-        return self.batch._mark(self._index, _ACCEPT)
+        batch, index = self.batch, self._index
+        # As `_mark` does: a call takes as long as all of this.
+        if not batch._listed or batch._marks[index] or batch._consumer._closed:
+            return batch._mark(index, _ACCEPT)
+        batch._marks[index] = _ACCEPT
+        return _MARKED
 
     def release(self) -> Marked:
         """It may be delivered again."""
@@ -110,12 +115,12 @@ class ShareBatch:
     __slots__ = (
         "__weakref__",
         "_consumer",
+        "_delivery",
         "_listed",
         "_marks",
         "_sent",
         "delivery_counts",
         "lock_timeout",
-        "node",
         "partition",
         "records",
         "share_partition",
@@ -127,19 +132,23 @@ class ShareBatch:
         consumer: "ShareConsumer",
         topic: str,
         share_partition: SharePartition,
-        node: int,
+        delivery: DeliveryId,
         records: list[Record],
         delivery_counts: list[int],
         lock_timeout: float,
     ) -> None:
         self.topic, self.share_partition, self.partition = topic, share_partition, share_partition.partition
-        self.node = node
+        self._delivery = delivery
         self.records, self.delivery_counts = records, delivery_counts
         self.lock_timeout = lock_timeout
         self._consumer = consumer
         self._marks = bytearray(len(records))
         self._sent = bytearray(len(records))
         self._listed = False
+
+    @property
+    def node(self) -> int:
+        return self._delivery.node
 
     def __len__(self) -> int:
         return len(self.records)
@@ -193,7 +202,7 @@ class ShareBatch:
         self._consumer._check_running()
 
     def _lock_until(self, offset: int) -> datetime | None:
-        until = self._consumer._lock_until(self.share_partition, offset)
+        until = self._consumer._lock_until(self, offset)
         return None if until is None else datetime.fromtimestamp(until, UTC)
 
     def _take_marks(self) -> list[AcknowledgeRange]:

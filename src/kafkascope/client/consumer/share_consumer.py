@@ -4,6 +4,7 @@ is released, and it leaves the group."""
 import asyncio
 import secrets
 import time
+from collections import deque
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -22,13 +23,23 @@ from kafkascope.client.settings import Address, Settings
 from kafkascope.client.share.member import ShareMember
 from kafkascope.client.share.membership import Membership
 from kafkascope.client.share.records import find_records
-from kafkascope.client.share.values import Acknowledge, AcknowledgeResult, Acquired, Delivery, SharePartition
+from kafkascope.client.share.values import (
+    Acknowledge,
+    AcknowledgeResult,
+    Acquired,
+    AcquireMode,
+    Delivery,
+    DeliveryId,
+    SharePartition,
+)
 from kafkascope.client.transport.deadline import after
 from kafkascope.errors import KafkascopeError, ReachError, UsageError
 
 _FETCH_KEY = 78
 # A lock is renewed when less than this part of its time is left.
 _RENEW_AT = 0.5
+# An application is quick that asks again within this part of the lock time of its last records.
+_QUICK = 0.1
 # Refused acknowledgements that wait to be raised.
 _MOST_REFUSED = 1_000
 
@@ -102,10 +113,15 @@ class ShareConsumer:
         self._changed = asyncio.Event()
         self._loop = asyncio.get_running_loop()
         self._waiting = 0
-        self._closed = self._renews = False
-        self._listed: list[ShareBatch] = []
-        self._renewals: list[tuple[SharePartition, int, int]] = []
+        self._closed = self._renews = self._can_renew = False
+        # Other threads append to these.
+        self._listed: deque[ShareBatch] = deque()
+        self._renewals: deque[tuple[ShareBatch, int, int]] = deque()
         self._live: WeakSet[ShareBatch] = WeakSet()
+        # When the last records were handed out and how long their lock is; what is about to leave the buffer.
+        self._handed_out: tuple[float, float] | None = None
+        self._quick = False
+        self._leaving = 0
         # Handed out last, for implicit acknowledgement.
         self._current: ShareBatch | None = None
         self._refused: list[Refused] = []
@@ -143,13 +159,26 @@ class ShareConsumer:
         if self.options.implicit and self._current is not None:
             self._current.accept()
         self._current = None
-        deadline = None if timeout is None else self._loop.time() + timeout
+        now = self._loop.time()
+        deadline = None if timeout is None else now + timeout
+        if self._handed_out is not None:
+            at, lock = self._handed_out
+            self._quick, self._handed_out = now - at < lock * _QUICK, None
         while True:
             self._raise_errors()
             while self._member.deliveries:
+                if self._read_ahead():
+                    # The next fetch goes out before the application works on these records.
+                    self._leaving = self._member.deliveries[0].offsets
+                    self._pump.turn()
+                    self._leaving = 0
+                    await asyncio.sleep(0)
+                    if not self._member.deliveries:
+                        break
                 batch = self._batch(self._member.deliveries.popleft())
                 if batch is not None:
                     self._pump.wake()
+                    self._handed_out = self._loop.time(), batch.lock_timeout
                     if self.options.implicit:
                         self._current = batch
                     return batch
@@ -266,17 +295,29 @@ class ShareConsumer:
         missing = share_groups_missing(versions, self._cluster)
         if missing is not None:
             raise missing
-        if self.options.needs_version_2 and versions[_FETCH_KEY][1] < 2:
-            raise UsageError(f"{self._cluster.settings.bootstrap[0]}: {NEEDS_42}")
+        self._can_renew = versions[_FETCH_KEY][1] >= 2
+        if self.options.needs_version_2 and not self._can_renew:
+            raise self._too_old()
         self._member.limits = self.options.limits(versions[_FETCH_KEY][1])
-        self._renews = self.options.renew is True or (self.options.renew is None and versions[_FETCH_KEY][1] >= 2)
+        self._renews = self._can_renew and self.options.renew is not False
+
+    def _too_old(self) -> UsageError:
+        return UsageError(f"{self._cluster.settings.bootstrap[0]}: {NEEDS_42}")
 
     def _before_poll(self, now: float) -> None:
         self._collect(now)
         if self._renews:
             self._renew_due(now)
         waited_for = self._waiting > 0 and not self._member.deliveries
-        self._pump.fetch = not self._closed and (waited_for or self._buffered() < self.options.read_ahead)
+        self._pump.fetch = not self._closed and (waited_for or self._buffered() - self._leaving < self._read_ahead())
+
+    def _read_ahead(self) -> int:
+        options = self.options
+        if options.read_ahead is not None:
+            return options.read_ahead
+        # Whoever limits records wants no more of them locked.
+        exact = self._member.limits.mode == AcquireMode.RECORD_LIMIT
+        return options.max_records if self._quick and not exact else 0
 
     def _after_poll(self) -> None:
         """What came back: whoever waits looks at it."""
@@ -309,6 +350,8 @@ class ShareConsumer:
         return not (result.type == Acknowledge.RENEW and self._renews)
 
     def _raise_errors(self) -> None:
+        if self._pump.too_old is not None:
+            raise self._pump.too_old
         if self._errors:
             raise self._errors.pop(0)
         if self._refused:
@@ -328,7 +371,7 @@ class ShareConsumer:
             return None
         found = find_records(delivery.data, acquired)
         for first, last, kind in found.others:
-            self._member.acknowledge(now, partition, first, last, kind)
+            self._member.acknowledge(now, partition, first, last, kind, delivery.id)
             if kind != Acknowledge.GAP:
                 self._unreadable += last - first + 1
         topic = self._topic(partition)
@@ -339,7 +382,7 @@ class ShareConsumer:
         self._delivered += len(found.records)
         self._delivered_bytes += len(delivery.data)
         batch = ShareBatch(
-            self, topic, partition, delivery.node, found.records, found.delivery_counts, delivery.lock
+            self, topic, partition, delivery.id, found.records, found.delivery_counts, delivery.lock
         )  # fmt: skip
         self._live.add(batch)
         return batch
@@ -348,7 +391,7 @@ class ShareConsumer:
         """While it waited its lock may have ended, or its broker may have gone."""
         parts: list[Acquired] = []
         for first, last, count in delivery.acquired:
-            for piece, until in self._member.held(delivery.partition, first, last):
+            for piece, until in self._member.held(delivery.partition, first, last, delivery.id):
                 if until > now:
                     parts.append(Acquired(piece.first, piece.last, count))
         return tuple(parts)
@@ -360,32 +403,44 @@ class ShareConsumer:
 
     def _renew(self, batch: ShareBatch, first: int, last: int) -> None:
         self._check_running()
-        self._renewals.append((batch.share_partition, first, last))
+        if not self._can_renew:
+            raise self._too_old()
+        self._renewals.append((batch, first, last))
         self._pump.wake_from_anywhere()
 
     def _collect(self, now: float) -> None:
-        listed, self._listed = self._listed, []
-        for batch in listed:
+        if self._listed or self._renewals:
+            # There may be nothing to send and no result: a batch without open records.
+            self._changed.set()
+        while self._listed:
+            batch = self._listed.popleft()
             for first, last, kind in batch._take_marks():
-                self._member.acknowledge(now, batch.share_partition, first, last, kind)
-        renewals, self._renewals = self._renewals, []
-        for partition, first, last in renewals:
-            for piece, _ in list(self._member.held(partition, first, last)):
-                self._member.acknowledge(now, partition, piece.first, piece.last, Acknowledge.RENEW)
+                self._member.acknowledge(now, batch.share_partition, first, last, kind, batch._delivery)
+        while self._renewals:
+            batch, first, last = self._renewals.popleft()
+            self._renew_held(now, batch.share_partition, batch._delivery, first, last, float("inf"))
 
     def _renew_due(self, now: float) -> None:
-        held = [(batch.share_partition, batch.records[0].offset, batch.records[-1].offset, batch.lock_timeout)
-                for batch in self._live if batch.open]  # fmt: skip
-        held += [(delivery.partition, delivery.acquired[0].first, delivery.acquired[-1].last, delivery.lock)
-                 for delivery in self._member.deliveries]  # fmt: skip
-        for partition, first, last, lock in held:
-            for piece, until in list(self._member.held(partition, first, last)):
-                if now < until < now + lock * _RENEW_AT:
-                    self._member.acknowledge(now, partition, piece.first, piece.last, Acknowledge.RENEW)
+        for batch in self._live:
+            if batch.open:
+                first, last = batch.records[0].offset, batch.records[-1].offset
+                before = now + batch.lock_timeout * _RENEW_AT
+                self._renew_held(now, batch.share_partition, batch._delivery, first, last, before)
+        for delivery in self._member.deliveries:
+            first, last = delivery.acquired[0].first, delivery.acquired[-1].last
+            self._renew_held(now, delivery.partition, delivery.id, first, last, now + delivery.lock * _RENEW_AT)
 
-    def _lock_until(self, partition: SharePartition, offset: int) -> float | None:
+    def _renew_held(
+        self, now: float, partition: SharePartition, delivery: DeliveryId, first: int, last: int, before: float
+    ) -> None:
+        """Locks that end before that time. Those that have ended are the broker's."""
+        for piece, until in list(self._member.held(partition, first, last, delivery)):
+            if now < until < before:
+                self._member.acknowledge(now, partition, piece.first, piece.last, Acknowledge.RENEW, delivery)
+
+    def _lock_until(self, batch: ShareBatch, offset: int) -> float | None:
         """In seconds since the epoch."""
-        lock = self._member.lock(partition, offset)
+        lock = self._member.lock(batch.share_partition, offset, batch._delivery)
         return None if lock is None else time.time() + lock[1] - self._loop.time()
 
     def _buffered(self) -> int:

@@ -12,6 +12,7 @@ from kafkascope.client.share.values import (
     AcknowledgeRange,
     AcknowledgeResult,
     Acquired,
+    DeliveryId,
     Range,
     SharePartition,
 )
@@ -25,11 +26,11 @@ class _Piece:
     """Offsets with one history. `type` is the acknowledgement that is queued or sent, `then` one that follows a renewal
     that is already sent."""
 
-    __slots__ = ("delivery_count", "first", "last", "retried", "state", "then", "type", "until")
+    __slots__ = ("delivery", "delivery_count", "first", "last", "retried", "state", "then", "type", "until")
 
-    def __init__(self, first: int, last: int, delivery_count: int, until: float) -> None:
+    def __init__(self, first: int, last: int, delivery: DeliveryId, delivery_count: int, until: float) -> None:
         self.first, self.last = first, last
-        self.delivery_count = delivery_count
+        self.delivery, self.delivery_count = delivery, delivery_count
         self.until = until
         self.state = HELD
         self.type: int | None = None
@@ -38,7 +39,7 @@ class _Piece:
         self.retried = False
 
     def part(self, first: int, last: int) -> "_Piece":
-        copy = _Piece(first, last, self.delivery_count, self.until)
+        copy = _Piece(first, last, self.delivery, self.delivery_count, self.until)
         copy.state, copy.type, copy.then, copy.retried = self.state, self.type, self.then, self.retried
         return copy
 
@@ -71,23 +72,28 @@ class Holding:
     def queued(self) -> bool:
         return self._queued > 0
 
-    def acquire(self, acquired: Iterable[Acquired], until: float) -> list[AcknowledgeResult]:
+    def acquire(self, acquired: Iterable[Acquired], delivery: DeliveryId, until: float) -> list[AcknowledgeResult]:
         """Takes ranges over. Offsets that were held already are delivered again: what was queued for them is void."""
         void: list[AcknowledgeResult] = []
         for first, last, delivery_count in acquired:
             void += self._remove(first, last, DELIVERED_AGAIN)
-            self._insert(_Piece(first, last, delivery_count, until))
+            self._insert(_Piece(first, last, delivery, delivery_count, until))
         return void
 
-    def acknowledge(self, first: int, last: int, kind: int) -> list[AcknowledgeResult]:
-        """Queues it for the offsets that are held, and returns the others as refused."""
+    def acknowledge(
+        self, first: int, last: int, kind: int, delivery: DeliveryId | None = None
+    ) -> list[AcknowledgeResult]:
+        """Queues it for the offsets that are held, and returns the others as refused; with `delivery` also those that
+        were delivered again since."""
         refused: list[AcknowledgeResult] = []
         position = first
         for piece in self._cut_out(first, last):
             if piece.first > position:
                 refused.append(self._refusal(position, piece.first - 1, kind, NOT_HELD))
             position = piece.last + 1
-            if piece.state == HELD:
+            if delivery is not None and piece.delivery != delivery:
+                refused.append(self._refusal(piece.first, piece.last, kind, DELIVERED_AGAIN))
+            elif piece.state == HELD:
                 self._queue(piece, kind)
             elif piece.type != _RENEW or kind == _RENEW or piece.then is not None:
                 refused.append(self._refusal(piece.first, piece.last, kind, NOT_HELD))
@@ -185,17 +191,24 @@ class Holding:
             self._replace([piece for piece in self._pieces if piece.until > now or piece.state != HELD])
         return dropped
 
-    def held(self, before: float = float("inf")) -> Iterator[tuple[Range, float]]:
-        """Ranges that wait for an acknowledgement and whose lock ends before that time, and when it ends."""
-        for piece in self._pieces:
-            if piece.state == HELD and piece.until < before:
-                yield Range(piece.first, piece.last), piece.until
+    def held(self, first: int, last: int, delivery: DeliveryId | None = None) -> Iterator[tuple[Range, float]]:
+        """Ranges of those offsets that wait for an acknowledgement, and when the lock of each ends."""
+        start = max(bisect_right(self._firsts, first) - 1, 0)
+        for piece in self._pieces[start : bisect_right(self._firsts, last)]:
+            if piece.state == HELD and piece.last >= first and (delivery is None or piece.delivery == delivery):
+                yield Range(max(piece.first, first), min(piece.last, last)), piece.until
 
-    def find(self, offset: int) -> tuple[int, float] | None:
-        """The delivery count and the end of the lock of an offset, None if it isn't ours."""
+    def waiting(self) -> Iterator[tuple[Acquired, float]]:
+        """All that waits for an acknowledgement, with its delivery count, and when its lock ends."""
+        for piece in self._pieces:
+            if piece.state == HELD:
+                yield Acquired(piece.first, piece.last, piece.delivery_count), piece.until
+
+    def find(self, offset: int, delivery: DeliveryId | None = None) -> tuple[int, float] | None:
+        """The delivery count and the end of the lock of an offset; None if it isn't ours, or not by that delivery."""
         pieces = self._pieces
         index = bisect_right(pieces, offset, key=_first) - 1
-        if index < 0 or pieces[index].last < offset:
+        if index < 0 or pieces[index].last < offset or (delivery is not None and pieces[index].delivery != delivery):
             return None
         return pieces[index].delivery_count, pieces[index].until
 

@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from kafkascope.client.share.backoff import Backoff
+from kafkascope.client.share.holding import Holding
 from kafkascope.client.share.membership import API as HEARTBEAT
 from kafkascope.client.share.membership import Membership
 from kafkascope.client.share.session import Outcome, ShareSession
@@ -15,8 +16,10 @@ from kafkascope.client.share.values import (
     NOT_HELD,
     Acknowledge,
     AcknowledgeResult,
+    Acquired,
     AcquireMode,
     Delivery,
+    DeliveryId,
     FetchLimits,
     Problem,
     Range,
@@ -154,30 +157,50 @@ class ShareMember:
         elif send.node in self.sessions:
             self._apply(self.sessions[send.node].lost(now))
 
-    def acknowledge(self, now: float, partition: SharePartition, first: int, last: int, kind: int) -> None:
-        """Queues it; what isn't held is in `results` as refused."""
-        session = self._holder(partition)
-        if session is None:
+    def acknowledge(
+        self,
+        now: float,
+        partition: SharePartition,
+        first: int,
+        last: int,
+        kind: int,
+        delivery: DeliveryId | None = None,
+    ) -> None:
+        """Queues it; what isn't held is in `results` as refused, and so is what another response than `delivery`
+        acquired."""
+        holding = self._holding(partition, delivery)
+        if holding is None:
             self._count([AcknowledgeResult(partition, first, last, kind, NOT_HELD, sent=False)])
             return
-        self._count(session.holdings[partition].acknowledge(first, last, kind))
+        self._count(holding.acknowledge(first, last, kind, delivery))
         if self._queued_since is None:
             self._queued_since = now
 
-    def held(self, partition: SharePartition, first: int, last: int) -> Iterator[tuple[Range, float]]:
+    def held(
+        self, partition: SharePartition, first: int, last: int, delivery: DeliveryId | None = None
+    ) -> Iterator[tuple[Range, float]]:
         """Ranges of those offsets that wait for an acknowledgement, and when the lock of each ends."""
-        session = self._holder(partition)
-        if session is None:
-            return
-        for piece, until in session.holdings[partition].held():
-            if piece.last >= first and piece.first <= last:
-                yield Range(max(piece.first, first), min(piece.last, last)), until
+        holding = self._holding(partition, delivery)
+        return iter(()) if holding is None else holding.held(first, last, delivery)
 
-    def lock(self, partition: SharePartition, offset: int) -> tuple[int, float] | None:
+    def waiting(self) -> Iterator[tuple[SharePartition, Acquired, float]]:
+        """All that waits for an acknowledgement, and when its lock ends."""
+        for session in self.sessions.values():
+            for partition, holding in session.holdings.items():
+                for acquired, until in holding.waiting():
+                    yield partition, acquired, until
+
+    @property
+    def exhausted(self) -> int:
+        """How many fetches in a row brought nothing, at the broker where these are the fewest; 0 without one."""
+        return min((session.empty_fetches for session in self.sessions.values() if session.wanted), default=0)
+
+    def lock(
+        self, partition: SharePartition, offset: int, delivery: DeliveryId | None = None
+    ) -> tuple[int, float] | None:
         """Delivery count and end of the lock of an offset; None if it isn't ours any more."""
-        session = self._holder(partition)
-        holding = None if session is None else session.holdings.get(partition)
-        return None if holding is None else holding.find(offset)
+        holding = self._holding(partition, delivery)
+        return None if holding is None else holding.find(offset, delivery)
 
     def close(self) -> None:
         """No more fetches. Sessions close with what is queued, which releases what is held; then the member leaves."""
@@ -196,9 +219,14 @@ class ShareMember:
         """Offsets that wait for an acknowledgement, or for its result."""
         return sum(session.held_offsets for session in self.sessions.values())
 
-    def _holder(self, partition: SharePartition) -> ShareSession | None:
+    def _holding(self, partition: SharePartition, delivery: DeliveryId | None) -> Holding | None:
+        """A late response of an old leader may be held beside that of the new one."""
+        if delivery is not None:
+            session = self.sessions.get(delivery.node)
+            return None if session is None else session.holdings.get(partition)
         # A list: another thread may look here while sessions come and go.
-        return next((session for session in list(self.sessions.values()) if partition in session.holdings), None)
+        held = (session.holdings.get(partition) for session in list(self.sessions.values()))
+        return next((holding for holding in held if holding is not None), None)
 
     def _spread(self) -> None:
         """Assigned partitions to the sessions of their leaders, if either has changed."""

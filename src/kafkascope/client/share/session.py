@@ -3,6 +3,7 @@ go alone, and the close. One request at a time, as epochs go up by one."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 from kafkascope.client.share.backoff import Backoff
@@ -15,6 +16,7 @@ from kafkascope.client.share.values import (
     AcknowledgeResult,
     Acquired,
     Delivery,
+    DeliveryId,
     FetchLimits,
     LeaderChange,
     Problem,
@@ -24,9 +26,9 @@ from kafkascope.limits import MAX_HELD_RANGES
 
 _NEW, _CLOSE, _FIRST = 0, -1, 1
 _LAST_EPOCH = 2**31 - 1
-_NOT_FOUND = 122
+_NOT_FOUND, _LIMIT_REACHED = 122, 133
 # The session is gone, or the broker counts differently: the next fetch opens another one.
-_SESSION_CODES = frozenset((_NOT_FOUND, 123, 133))
+_SESSION_CODES = frozenset((_NOT_FOUND, 123, _LIMIT_REACHED))
 # Top-level codes after which nothing more will work: no permission for the group, share groups switched off, and a
 # request that the broker calls wrong.
 _SEVERE = frozenset((30, 35, 42))
@@ -41,6 +43,7 @@ _RETRIABLE = frozenset((5, 7, 13, 14, 15, 16, 56))
 _GRACE = 5.0
 _DEFAULT_LOCK = 30.0
 _INT64_MAX = 2**63 - 1
+_NUMBERS = count(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,8 @@ class ShareSession:
         self.epoch = _NEW
         self.in_flight: SessionRequest | None = None
         self.opened = 0
+        # Fetches in a row that acquired nothing.
+        self.empty_fetches = 0
         self.closed = False
         self._closing = False
         self._known: frozenset[SharePartition] = frozenset()
@@ -165,6 +170,7 @@ class ShareSession:
         self._settle_all(request, value, NO_RESULT, now, outcome)
         if request.api == FETCH_API:
             self._take_over(value, now, outcome)
+            self.empty_fetches = 0 if outcome.deliveries else self.empty_fetches + 1
         self._drop_empty()
         if any(row["errorCode"] for _, row in _rows(value)):
             self._backoff.failed(now)
@@ -224,6 +230,7 @@ class ShareSession:
 
     def _refused(self, request: SessionRequest, code: int, message: str | None, now: float, outcome: Outcome) -> None:
         """The whole request: none of its acknowledgements counts."""
+        first = not self._backoff.failing
         self._backoff.failed(now)
         if code in _SESSION_CODES:
             self.epoch = _NEW
@@ -239,7 +246,8 @@ class ShareSession:
                 retried = code in _RETRIABLE
                 outcome.results += holding.put_back(now, code) if retried else holding.settle(code, now, None)
         self._drop_empty()
-        if code not in _SESSION_CODES and code not in _RETRIABLE:
+        # A broker that is full may stay so: it's reported once.
+        if (code == _LIMIT_REACHED and first) or (code not in _SESSION_CODES and code not in _RETRIABLE):
             outcome.problems.append(Problem(request.api, code, message, severe=code in _SEVERE))
         outcome.stale = code not in _SESSION_CODES
 
@@ -293,8 +301,9 @@ class ShareSession:
                 continue
             room -= len(acquired)
             holding = self.holdings.setdefault(partition, Holding(partition))
-            outcome.results += holding.acquire(acquired, now + self._lock)
-            outcome.deliveries.append(Delivery(partition, self.node, acquired, row["records"] or b"", now, self._lock))
+            delivery = DeliveryId(self.node, next(_NUMBERS))
+            outcome.results += holding.acquire(acquired, delivery, now + self._lock)
+            outcome.deliveries.append(Delivery(partition, delivery, acquired, row["records"] or b"", now, self._lock))
 
     def _partition_error(self, partition: SharePartition, row: Mapping[str, Any], outcome: Outcome) -> None:
         code = row["errorCode"]

@@ -96,17 +96,29 @@ class AcknowledgeResult:
         return _OWN_REASONS.get(self.code) or f"{error_name(self.code)} ({self.code})"
 
 
+class DeliveryId(NamedTuple):
+    """Which response acquired a record: a broker, and a number that no other response has. An offset that is delivered
+    again has another id, even if a new leader counts the delivery as the same."""
+
+    node: int
+    number: int
+
+
 @dataclass(frozen=True, slots=True)
 class Delivery:
     """Records that one response acquired in one partition: the ranges, which don't overlap, and the record data, which
     may have other records too. `locked_at` is the time of the response, `lock` the seconds from then."""
 
     partition: SharePartition
-    node: int
+    id: DeliveryId
     acquired: tuple[Acquired, ...]
     data: bytes
     locked_at: float
     lock: float
+
+    @property
+    def node(self) -> int:
+        return self.id.node
 
     @property
     def offsets(self) -> int:

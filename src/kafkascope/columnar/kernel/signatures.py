@@ -2,7 +2,9 @@
 
 from typing import Any
 
-# To numba: an int64, most often an address; a bool; two int64. numpy's and Python's own types are the same there.
+# To numba: an int64, most often an address; a bool; two int64; three. numpy's and Python's own types are the same
+# there.
 Int = Any
 Bool = Any
 Pair = Any
+Triple = Any

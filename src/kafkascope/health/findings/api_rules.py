@@ -1,6 +1,6 @@
 """The rules about APIs, clients and the recording: thresholds with reasons, the summary and advice of each finding."""
 
-from kafkascope.formatting import count, first_names, percent, span
+from kafkascope.formatting import count, file_name, first_names, percent, span
 from kafkascope.health.findings.episodes import Episode
 from kafkascope.health.findings.rule import Limits, Rule, SeverityAndSummary, Threshold
 from kafkascope.health.findings.words import name_counts, names, quoted, words_with_counts
@@ -127,22 +127,18 @@ def _api(episode: Episode) -> str:
     return f"{quoted(api)}{at}{quoted(address)}" if at else quoted(api)
 
 
-def _file_name(path: str) -> str:
-    return path.rstrip("/").rpartition("/")[2] or path
-
-
 def _recording(episode: Episode) -> str:
-    """The file name of the recording; the subject is its whole path."""
+    """The file of the recording with its folder; the subject is its whole path."""
     first, _, others = episode.subject.rpartition(" and ")
     if others.endswith(" more") and first:
-        return f"{quoted(_file_name(first))} and {others}"
-    return quoted(_file_name(episode.subject))
+        return f"{quoted(file_name(first))} and {others}"
+    return quoted(file_name(episode.subject))
 
 
 def _most(episode: Episode) -> str:
     """Which of several recordings contributes most."""
     ordered = sorted(episode.named["recordings"].items(), key=lambda item: (-item[1], item[0]))
-    return f"; {quoted(_file_name(ordered[0][0]))} has most of it" if len(ordered) > 1 else ""
+    return f"; {quoted(file_name(ordered[0][0]))} has most of it" if len(ordered) > 1 else ""
 
 
 def _tls(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
@@ -192,9 +188,9 @@ RULES = (
             Threshold("critical_share", 0.5, "of the calls", "more fail than succeed"),
             Threshold("critical_errors", 100, "errors", "that many calls aren't an experiment"),
         ),
-        "Cause and remedy of each: `kafkascope error NAME`; the table api_errors has them by client and broker. "
-        "…_AUTHORIZATION_FAILED: look at the ACLs, `kafka-acls.sh --bootstrap-server BROKER --list`. "
-        "NOT_ENOUGH_REPLICAS: compare min.insync.replicas with the brokers that run.",
+        "Cause and remedy of each: `kafkascope error NAME`; the table `api_errors` has them by client and broker. "
+        "`…_AUTHORIZATION_FAILED`: look at the ACLs, `kafka-acls.sh --bootstrap-server BROKER --list`. "
+        "`NOT_ENOUGH_REPLICAS`: compare `min.insync.replicas` with the brokers that run.",
         _error_rate,
     ),
     Rule(
@@ -202,7 +198,8 @@ RULES = (
         "info; warning from `warning_minutes` and `warning_share` on",
         "api",
         "Responses that redirect clients or make them retry, usual after a restart or a rebalance: "
-        "REBALANCE_IN_PROGRESS, UNKNOWN_MEMBER_ID, NOT_COORDINATOR, NOT_LEADER_OR_FOLLOWER and others. They pass.",
+        "`REBALANCE_IN_PROGRESS`, `UNKNOWN_MEMBER_ID`, `NOT_COORDINATOR`, `NOT_LEADER_OR_FOLLOWER` and others. They "
+        "pass.",
         ("api_errors", "api_latency"),
         (
             Threshold("errors", 20, "errors", "each client has a few at every restart of a broker"),
@@ -210,7 +207,7 @@ RULES = (
                 "warning_minutes",
                 5,
                 "minutes",
-                "metadata.max.age.ms: by then a client refreshes its metadata by itself",
+                "`metadata.max.age.ms`: by then a client refreshes its metadata by itself",
             ),
             Threshold("warning_share", 0.5, "of the calls", "more are redirected than served"),
         ),
@@ -228,12 +225,12 @@ RULES = (
         (
             Threshold("calls", 5, "calls", "the end of a recording cuts off a few"),
             Threshold(
-                "share", 0.01, "of the calls of those minutes", "clients wait request.timeout.ms (30 s) for each"
+                "share", 0.01, "of the calls of those minutes", "clients wait `request.timeout.ms` (30 s) for each"
             ),
         ),
-        "Look at recording_lost first: the responses may be missing from the recording. If they aren't, the broker "
-        "hangs or closed the connection: look at its log and its request queue (metrics RequestQueueSize, "
-        "RequestHandlerAvgIdlePercent).",
+        "Look at `recording_lost` first: the responses may be missing from the recording. If they aren't, the broker "
+        "hangs or closed the connection: look at its log and its request queue (metrics `RequestQueueSize`, "
+        "`RequestHandlerAvgIdlePercent`).",
         _unanswered,
     ),
     Rule(
@@ -247,15 +244,16 @@ RULES = (
                 "ms",
                 1000,
                 "ms at the 99th percentile of a minute",
-                "healthy brokers take milliseconds; the default of replica.fetch.wait.max.ms, the longest wait for "
-                "acks=all, is 500",
+                "healthy brokers take milliseconds; the default of `replica.fetch.wait.max.ms`, the longest wait for "
+                "`acks=all`, is 500",
             ),
-            Threshold("critical_ms", 30_000, "ms", "request.timeout.ms: clients stop waiting and retry"),
+            Threshold("critical_ms", 30_000, "ms", "`request.timeout.ms`: clients stop waiting and retry"),
             Threshold("calls", 20, "calls in the minute", "with fewer, one call is the percentile"),
             Threshold("minutes", 1, "minutes", "raise it to ignore short spikes"),
         ),
-        "The broker's request log, or its TotalTimeMs metrics by request, show where the time goes: RequestQueueTimeMs "
-        "(num.io.threads), LocalTimeMs (disk), RemoteTimeMs (replicas), ResponseQueueTimeMs (num.network.threads).",
+        "The broker's request log, or its `TotalTimeMs` metrics by request, show where the time goes: "
+        "`RequestQueueTimeMs` (`num.io.threads`), `LocalTimeMs` (disk), `RemoteTimeMs` (replicas), "
+        "`ResponseQueueTimeMs` (`num.network.threads`).",
         _slow,
     ),
     Rule(
@@ -264,10 +262,10 @@ RULES = (
         "client",
         "Brokers throttled a client by its quota.",
         ("throttling",),
-        (Threshold("ms", 1000, "ms in all", "quota.window.size.seconds (1 s): a whole window"),),
+        (Threshold("ms", 1000, "ms in all", "`quota.window.size.seconds` (1 s): a whole window"),),
         "Quotas of clients (users are another entity type): `kafka-configs.sh --bootstrap-server BROKER --describe "
-        "--entity-type clients`. They are producer_byte_rate, consumer_byte_rate, request_percentage and "
-        "controller_mutation_rate.",
+        "--entity-type clients`. They are `producer_byte_rate`, `consumer_byte_rate`, `request_percentage` and "
+        "`controller_mutation_rate`.",
         _throttled,
     ),
     Rule(
@@ -306,7 +304,7 @@ RULES = (
             Threshold("share", 0.05, "of the bytes", "less is a client or two"),
             Threshold("warning_share", 0.5, "of the bytes", "most of what happened isn't seen"),
         ),
-        "Use the broker's request log (logger kafka.request.logger at DEBUG), which is written after decryption, or "
+        "Use the broker's request log (logger `kafka.request.logger` at DEBUG), which is written after decryption, or "
         "record a plaintext listener.",
         _tls,
         _FOREVER_US,
@@ -316,15 +314,15 @@ RULES = (
         "info; warning from `warning_share` and `warning_bytes` on",
         "recording",
         "Packets are missing, so that responses seem lost and deliveries seem unfinished. Files that follow each other "
-        "are one recording, as in recording_tls.",
+        "within five minutes are one recording.",
         ("captures",),
         (
             Threshold("share", 0.0001, "of the bytes", "each gap can hide the end of a delivery"),
             Threshold("warning_share", 0.01, "of the bytes", "what is counted here is off by as much"),
             Threshold("warning_bytes", 10_000, "bytes", "less is a frame or two of a small file"),
         ),
-        "Record with a larger buffer (tcpdump -B 65536), on a faster disk, whole packets (-s 0), with a filter on the "
-        "Kafka ports; compare with the packets that tcpdump reports as dropped by the kernel.",
+        "Record whole packets of the Kafka ports only, with a larger buffer and to a faster disk: `tcpdump -i any -s "
+        "0 -B 65536 -w FILE port 9092`. Compare with the packets that tcpdump reports as dropped by the kernel.",
         _lost,
         _FOREVER_US,
     ),
@@ -332,8 +330,8 @@ RULES = (
         "recording_unreadable",
         "info; warning from `warning_share` on",
         "recording",
-        "Messages or parts of a recording couldn't be read. Files that follow each other are one recording, as in "
-        "recording_tls.",
+        "Messages or parts of a recording couldn't be read. Files that follow each other within five minutes "
+        "are one recording.",
         ("quarantine", "captures"),
         (
             Threshold("places", 1, "places", "nothing is left out silently"),

@@ -14,7 +14,7 @@ ELECTION_CAUSES = {
 _REPLICAS, _EVENTS = ("quorum_replicas",), ("quorum_events",)
 _DESCRIBE = "`kafkascope describe quorum BROKER`"
 _FETCH_TIMEOUT = "controller.quorum.fetch.timeout.ms: a voter that gets no response for that long starts an election"
-_SESSION = "broker.session.timeout.ms: brokers notice controllers that don't respond for that long"
+_SESSION = "`broker.session.timeout.ms`: brokers notice controllers that don't respond for that long"
 
 
 def _leader_lost(episode: Episode, limits: Limits) -> SeverityAndSummary:
@@ -131,8 +131,8 @@ RULES = (
                 "ms",
                 4000,
                 "ms",
-                "controller.quorum.fetch.timeout.ms (2 s) and an election of twice "
-                "controller.quorum.election.timeout.ms (1 s)",
+                "`controller.quorum.fetch.timeout.ms` (2 s) and an election of twice "
+                "`controller.quorum.election.timeout.ms` (1 s)",
             ),
             Threshold("critical_ms", 9000, "ms", _SESSION),
         ),
@@ -151,8 +151,8 @@ RULES = (
             Threshold("minutes", 60, "minutes that contain them", "a rolling restart is over by then"),
         ),
         "Look for slow disks (fsync of the metadata log), long garbage collections and packet loss between "
-        "controllers; where these can't be fixed, raise controller.quorum.fetch.timeout.ms and "
-        "controller.quorum.election.timeout.ms.",
+        "controllers; where these can't be fixed, raise `controller.quorum.fetch.timeout.ms` and "
+        "`controller.quorum.election.timeout.ms`.",
         _frequent_elections,
     ),
     Rule(
@@ -176,11 +176,11 @@ RULES = (
                 "ms",
                 9000,
                 "ms since its last fetch, or since it was caught up",
-                "broker.session.timeout.ms: a broker that is silent for that long is fenced",
+                "`broker.session.timeout.ms`: a broker that is silent for that long is fenced",
             ),
         ),
         "Nothing to do if the broker was stopped on purpose. If it runs, look in its log for errors while applying "
-        f"metadata (metric metadata-apply-error-count). Lag and last fetch now: {_DESCRIBE}.",
+        f"metadata (metric `metadata-apply-error-count`). Lag and last fetch now: {_DESCRIBE}.",
         _observer_behind,
     ),
     Rule(
@@ -191,21 +191,21 @@ RULES = (
         _REPLICAS,
         (
             Threshold(
-                "ms", 10_000, "ms", "five times controller.quorum.fetch.timeout.ms: it had time to find the leader"
+                "ms", 10_000, "ms", "five times `controller.quorum.fetch.timeout.ms`: it had time to find the leader"
             ),
         ),
-        "Start the node, or check that it reaches the leader: controller.quorum.bootstrap.servers (or "
-        "controller.quorum.voters), advertised.listeners of the controllers, TLS and SASL of the controller listener. "
-        "Remove a voter that doesn't come back: `kafka-metadata-quorum.sh --bootstrap-server BROKER remove-controller "
-        "--controller-id ID --controller-directory-id DIRECTORY`.",
+        "Start the node, or check that it reaches the leader: `controller.quorum.bootstrap.servers` (or "
+        "`controller.quorum.voters`), `advertised.listeners` of the controllers, TLS and SASL of the controller "
+        "listener. Remove a voter that doesn't come back: `kafka-metadata-quorum.sh --bootstrap-server BROKER "
+        "remove-controller --controller-id ID --controller-directory-id DIRECTORY`.",
         _never_fetched,
     ),
     Rule(
         "quorum_majority_at_risk",
         "critical",
         "quorum",
-        "Half of the voters or more lagged at once by the threshold of quorum_follower_behind, or hadn't "
-        "fetched for that of quorum_replica_never_fetched. Without a majority nothing can be committed.",
+        "Half of the voters or more lagged at once by the threshold of `quorum_follower_behind`, or hadn't "
+        "fetched for that of `quorum_replica_never_fetched`. Without a majority nothing can be committed.",
         _REPLICAS,
         (Threshold("observations", 1, "observations", "the leader itself resigns when no majority fetches from it"),),
         f"Bring back the voters that lag before anything else restarts. Which ones: {_DESCRIBE}.",
@@ -228,7 +228,7 @@ RULES = (
         "The set of voters changed.",
         _EVENTS,
         (Threshold("changes", 1, "changes", "it should have been intended"),),
-        "Compare with uses of `kafka-metadata-quorum.sh add-controller` and `remove-controller` at that time.",
+        "Compare with the times at which controllers were added or removed (`kafka-metadata-quorum.sh`).",
         _voters_changed,
     ),
 )

@@ -180,12 +180,12 @@ RULES = (
                 "critical_records",
                 1000,
                 "records",
-                "half of group.share.partition.max.record.locks (2000): at that many locks a partition delivers "
+                "half of `group.share.partition.max.record.locks` (2000): at that many locks a partition delivers "
                 "nothing more",
             ),
         ),
         "Take a thread dump of the member: `jcmd PID Thread.print`. If the work takes that long, acknowledge with "
-        f"RENEW, fetch less at a time (max.poll.records), or lengthen the lock: `{_CONFIG} "
+        f"RENEW, fetch less at a time (`max.poll.records`), or lengthen the lock: `{_CONFIG} "
         "share.record.lock.duration.ms=60000`.",
         _lock_expired,
     ),
@@ -200,7 +200,8 @@ RULES = (
             Threshold("critical_share", 0.5, "of the records", "the group repeats more work than it does"),
             Threshold("acquired", 100, "records in the minute", "with fewer, one batch decides"),
         ),
-        "Look for the cause in share_lock_expired, share_member_disconnected and released records of the same time. "
+        "Look for the cause in `share_lock_expired`, `share_member_disconnected` and released records of the same "
+        "time. "
         f"Who is in the group now: {_DESCRIBE}.",
         _redelivery_storm,
     ),
@@ -216,11 +217,12 @@ RULES = (
                 "critical_records", 100, "records", "one bad record is a bad record, a hundred are a broken consumer"
             ),
         ),
-        "Read the record: `kafka-console-consumer.sh --bootstrap-server BROKER --topic {topic} --partition {partition} "
-        "--offset {offset} --max-messages 1`. Find out why members release it, and have the application reject what it "
-        "can never process. The limit is share.delivery.count.limit of the group, group.share.delivery.count.limit (5) "
-        "of the broker. If the group has a dead-letter queue (errors.deadletterqueue.topic.name, Kafka 4.4), look for "
-        "a copy there: the recording doesn't show if it was written.",
+        "Read the record: `kafka-console-consumer.sh --bootstrap-server BROKER --topic {topic} --partition "
+        "{partition} --offset {offset} --max-messages 1`. Find out why members release it, and have the application "
+        "reject what it can never process. The limit is `share.delivery.count.limit` of the group, "
+        "`group.share.delivery.count.limit` (5) of the broker. If the group has a dead-letter queue "
+        "(`errors.deadletterqueue.topic.name`, Kafka 4.4), look for a copy there: the recording doesn't show if it "
+        "was written.",
         _poison_record,
     ),
     Rule(
@@ -234,7 +236,7 @@ RULES = (
             Threshold("warning_records", 100, "records", "a bad record now and then is expected, a hundred are not"),
         ),
         "See in the application's log why it rejects them, and whether the producer of the topic changed its format. "
-        "If the group has a dead-letter queue (errors.deadletterqueue.topic.name, Kafka 4.4), look for a copy there.",
+        "If the group has a dead-letter queue (`errors.deadletterqueue.topic.name`, Kafka 4.4), look for a copy there.",
         _rejected,
     ),
     Rule(
@@ -245,7 +247,7 @@ RULES = (
         _MINUTES,
         (Threshold("records", 1, "records", "one or two deliveries are left before the record is archived"),),
         f"Find out why they are redelivered. To gain time, raise the limit: `{_CONFIG} share.delivery.count.limit=10` "
-        "(the maximum that group.share.max.delivery.count.limit allows by default).",
+        "(the maximum that `group.share.max.delivery.count.limit` allows by default).",
         _near_limit,
     ),
     Rule(
@@ -257,7 +259,8 @@ RULES = (
         _DELIVERIES,
         (_ONE_RECORD,),
         "Look at the member's process: out of memory, killed by its supervisor, a load balancer that closes "
-        "connections. Finished work that wasn't acknowledged is done twice: acknowledge in smaller steps (commitSync), "
+        "connections. Finished work that wasn't acknowledged is done twice: acknowledge in smaller steps "
+        "(`commitSync`), "
         f"and close the consumer on shutdown. Who is in the group now: {_DESCRIBE}.",
         _disconnected,
     ),
@@ -272,11 +275,11 @@ RULES = (
                 "minutes",
                 2,
                 "minutes in a row",
-                "twice group.share.max.record.lock.duration.ms (60 s): the next member has it by then",
+                "twice `group.share.max.record.lock.duration.ms` (60 s): the next member has it by then",
             ),
         ),
         f"Start offsets, lag, and which member has the partition: {_DESCRIBE}. If members that hang hold "
-        "share.partition.max.record.locks (2000) records, restart them.",
+        "`share.partition.max.record.locks` (2000) records, restart them.",
         _standing_still,
     ),
     Rule(
@@ -290,8 +293,9 @@ RULES = (
             Threshold("slow_share", 0.05, "of the records of a minute", "so the 95th percentile is beyond it"),
             Threshold("acknowledged", 100, "records in the minute", "with fewer, one batch decides"),
         ),
-        "Fetch less at a time (max.poll.records, or share.acquire.mode=record_limit), acknowledge each record when it "
-        f"is done (share.acknowledgement.mode=explicit), or lengthen the lock: `{_CONFIG} "
+        "Fetch less at a time (`max.poll.records`, or `share.acquire.mode=record_limit`), acknowledge each record "
+        "when it "
+        f"is done (`share.acknowledgement.mode=explicit`), or lengthen the lock: `{_CONFIG} "
         "share.record.lock.duration.ms=60000`.",
         _slow_acknowledgement,
     ),
@@ -302,22 +306,22 @@ RULES = (
         "The broker refused acknowledgements: the member no longer held the records, so others repeat the work.",
         ("api_errors",),
         (Threshold("calls", 1, "calls", "each is work that was done and doesn't count"),),
-        "The member was too late: see share_lock_expired of its group. Handle the exceptions that "
-        "AcknowledgementCommitCallback receives, and make the work idempotent.",
+        "The member was too late: see `share_lock_expired` of its group. Handle the exceptions that "
+        "`AcknowledgementCommitCallback` receives, and make the work idempotent.",
         _refused,
     ),
     Rule(
         "share_lag_growing",
         "warning; critical from `critical_minutes` on",
         "share_group",
-        "More records arrive than the group finishes. Known if the recording has DescribeShareGroupOffsets.",
+        "More records arrive than the group finishes. Known if the recording has `DescribeShareGroupOffsets`.",
         _MINUTES,
         (
-            Threshold("records", 1000, "records", "less is a burst that two fetches take (max.poll.records is 500)"),
+            Threshold("records", 1000, "records", "less is a burst that two fetches take (`max.poll.records` is 500)"),
             Threshold("minutes", 5, "minutes", "bursts are shorter"),
             Threshold("critical_minutes", 60, "minutes", "an hour isn't a burst"),
         ),
-        "Look for share_lock_expired and share_redelivery_storm first: work done twice is capacity lost. Then add "
+        "Look for `share_lock_expired` and `share_redelivery_storm` first: work done twice is capacity lost. Then add "
         f"members: a share group can have more members than partitions. The lag by partition: {_DESCRIBE}.",
         _lag_growing,
     ),
@@ -328,7 +332,7 @@ RULES = (
         "Records wait for a group without members: nobody processes them until one joins.",
         _MINUTES,
         (
-            Threshold("minutes", 1, "minutes", "longer than group.share.session.timeout.ms (45 s), so not a restart"),
+            Threshold("minutes", 1, "minutes", "longer than `group.share.session.timeout.ms` (45 s), so not a restart"),
             Threshold("critical_minutes", 10, "minutes", "a deployment is done by then"),
         ),
         "Start the application. If nobody needs the group, delete it: `kafka-share-groups.sh --bootstrap-server BROKER "
@@ -348,7 +352,7 @@ RULES = (
                 "warning_calls", 10, "calls", "more than a rolling restart explains: the session cache is too small"
             ),
         ),
-        "If no broker restarted, compare the number of members with group.share.max.share.sessions (2000) on each "
+        "If no broker restarted, compare the number of members with `group.share.max.share.sessions` (2000) on each "
         "broker.",
         _session_reset,
     ),
@@ -359,7 +363,7 @@ RULES = (
         "Records were taken from members by a leader change, altered or deleted offsets, or an evicted session.",
         _DELIVERIES,
         (_ONE_RECORD,),
-        "Compare with broker restarts and `kafka-share-groups.sh --reset-offsets` of that time. The records are "
+        "Compare with the times of broker restarts and offset resets (`kafka-share-groups.sh`). The records are "
         "redelivered.",
         _moved,
     ),

@@ -178,11 +178,11 @@ RULES = (
         "warning; critical from `critical_ms` on",
         "streams_task",
         "A task had no owner: a new task that no member took, or one that nobody took over. Tasks that another member "
-        "took over are in streams_long_pause.",
+        "took over are in `streams_long_pause`.",
         ("streams_unheld", "streams_group_health", "captures"),
         (Threshold("ms", _HANDOVER_MS, "ms", _HANDOVER), Threshold("critical_ms", _TAKEOVER_MS, "ms", _TAKEOVER)),
         f"Who has which task, and who should: {_DESCRIBE}. A task that waits for its target names the member that "
-        "doesn't release it; the state is NotReady if topics are missing.",
+        "doesn't release it; the state is `NotReady` if topics are missing.",
         _unheld,
     ),
     Rule(
@@ -192,9 +192,9 @@ RULES = (
         "A task made no progress between two members.",
         ("streams_moves",),
         (Threshold("ms", _HANDOVER_MS, "ms", _HANDOVER), Threshold("critical_ms", _TAKEOVER_MS, "ms", _TAKEOVER)),
-        "After a crash the pause is the session timeout (streams.session.timeout.ms of the group, 45 s, not less than "
-        "the broker's group.streams.min.session.timeout.ms): shorten it, or have members leave on shutdown "
-        f"(KafkaStreams.close). Keep warm copies: `{_CONFIG} streams.num.standby.replicas=1`.",
+        "After a crash the pause is the session timeout (`streams.session.timeout.ms` of the group, 45 s, not less "
+        "than the broker's `group.streams.min.session.timeout.ms`): shorten it, or have members leave on shutdown "
+        f"(`KafkaStreams.close`). Keep warm copies: `{_CONFIG} streams.num.standby.replicas=1`.",
         _long_pause,
     ),
     Rule(
@@ -219,8 +219,8 @@ RULES = (
             Threshold("moves_per_task", 3, "moves per task", "a rolling restart moves a task away and back: two"),
             Threshold("moves", 10, "moves", "groups of a few tasks move them all with each member"),
         ),
-        "Find out who joins and leaves (client ids in streams_tasks): a crash loop, an autoscaler that flaps. A "
-        "longer streams.session.timeout.ms (at most 60 s by default) bridges short restarts.",
+        "Find out who joins and leaves (client ids in `streams_tasks`): a crash loop, an autoscaler that flaps. A "
+        "longer `streams.session.timeout.ms` (at most 60 s by default) bridges short restarts.",
         _many_moves,
     ),
     Rule(
@@ -230,7 +230,7 @@ RULES = (
         "Tasks have fewer standby copies than configured: the next crash restores them from the changelog.",
         _MINUTES,
         (Threshold("minutes", 5, "minutes", "longer than a restart of a member takes"),),
-        "A standby is never in the process that has the task: streams.num.standby.replicas + 1 processes are needed. "
+        "A standby is never in the process that has the task: `streams.num.standby.replicas` + 1 processes are needed. "
         f"Who has which task: {_DESCRIBE}.",
         _standbys_missing,
     ),
@@ -245,22 +245,22 @@ RULES = (
                 "ms",
                 600_000,
                 "ms",
-                "probing.rebalance.interval.ms of Kafka Streams: Streams checks at that interval itself",
+                "`probing.rebalance.interval.ms` of Kafka Streams: Streams checks at that interval itself",
             ),
             Threshold("dropped", 3, "times", "once is a change of plan, three times is a pattern"),
         ),
-        "Compare the lag of the restore consumer (metric restore-remaining-records-total) with the rate at which the "
-        "changelog grows; a larger acceptable.recovery.lag, or more bandwidth for restoring, ends it.",
+        "Compare the lag of the restore consumer (metric `restore-remaining-records-total`) with the rate at which the "
+        "changelog grows; a larger `acceptable.recovery.lag`, or more bandwidth for restoring, ends it.",
         _warmup_stuck,
     ),
     Rule(
         "streams_fenced_members",
         "warning",
         "streams_group",
-        "Members received FENCED_MEMBER_EPOCH or UNKNOWN_MEMBER_ID, and closed their tasks.",
+        "Members received `FENCED_MEMBER_EPOCH` or `UNKNOWN_MEMBER_ID`, and closed their tasks.",
         _MINUTES,
         (Threshold("members", 1, "members", "a live member that the group removed has worked for nothing"),),
-        "The member was silent for longer than streams.session.timeout.ms (45 s): look for long garbage collections, "
+        "The member was silent for longer than `streams.session.timeout.ms` (45 s): look for long garbage collections, "
         "a suspended machine, or a coordinator that lost the group.",
         _fenced,
     ),
@@ -271,8 +271,8 @@ RULES = (
         "Topics that the application reads don't exist. It processes nothing.",
         _STATUSES,
         (Threshold("ms", 0, "ms", "the application stops at once"),),
-        "Create the topics that the status names: `kafka-topics.sh --bootstrap-server BROKER --create --topic TOPIC`. "
-        "Or correct the names in the topology.",
+        "Create the topics that the status names: `kafka-topics.sh --bootstrap-server BROKER --create --topic "
+        "{source_topic}`. Or correct the names in the topology.",
         _status("critical", None, "lacked source topics"),
     ),
     Rule(
@@ -282,9 +282,10 @@ RULES = (
         "Topics that are joined differ in their number of partitions, or an internal topic has the wrong number.",
         _STATUSES,
         (Threshold("ms", 0, "ms", "the application stops at once"),),
-        "Give the topics that the status names the same number of partitions, or repartition() one of them in the "
-        "topology; after a change of partitions reset the application: `kafka-streams-groups.sh --bootstrap-server "
-        "BROKER --reset-offsets --group {group} --delete-all-internal-topics`.",
+        "Give the topics that the status names the same number of partitions, or `repartition()` one of them in the "
+        "topology. After a change of partitions stop the application and reset it, which deletes its state and reads "
+        "its input from the start: `kafka-streams-groups.sh --bootstrap-server BROKER --reset-offsets --group {group} "
+        "--all-input-topics --to-earliest --delete-all-internal-topics --execute`.",
         _status("critical", None, "had topics with the wrong number of partitions"),
     ),
     Rule(
@@ -323,18 +324,18 @@ RULES = (
         "streams_topology_refused",
         "warning",
         "client",
-        "A client's topology or its epoch isn't the group's: STREAMS_INVALID_TOPOLOGY, "
-        "STREAMS_INVALID_TOPOLOGY_EPOCH, STREAMS_TOPOLOGY_FENCED. It can't join.",
+        "A client's topology or its epoch isn't the group's: `STREAMS_INVALID_TOPOLOGY`, "
+        "`STREAMS_INVALID_TOPOLOGY_EPOCH`, `STREAMS_TOPOLOGY_FENCED`. It can't join.",
         ("api_errors",),
         (Threshold("calls", 1, "calls", "it doesn't pass by itself"),),
-        "Roll every instance to the same build, or give the changed application another application.id.",
+        "Roll every instance to the same build, or give the changed application another `application.id`.",
         _topology_refused,
     ),
     Rule(
         "streams_shutdown",
         "critical",
         "streams_group",
-        "A member asked the whole application to stop (StreamThreadExceptionResponse.SHUTDOWN_APPLICATION).",
+        "A member asked the whole application to stop (`StreamThreadExceptionResponse.SHUTDOWN_APPLICATION`).",
         _STATUSES,
         (Threshold("requests", 1, "requests", "one stops every member"),),
         "Find the exception in the log of the member that asked, fix its cause, and restart the application.",
@@ -346,8 +347,8 @@ RULES = (
         "streams_group",
         "The coordinator waits before it assigns tasks.",
         _STATUSES,
-        (Threshold("ms", 10_000, "ms", "group.streams.initial.rebalance.delay.ms is 3 s, a heartbeat 5 s"),),
-        "Compare streams.initial.rebalance.delay.ms and streams.assignment.interval.ms of the group with what you "
+        (Threshold("ms", 10_000, "ms", "`group.streams.initial.rebalance.delay.ms` is 3 s, a heartbeat 5 s"),),
+        "Compare `streams.initial.rebalance.delay.ms` and `streams.assignment.interval.ms` of the group with what you "
         "intended.",
         _status("info", None, "waited for its assignment"),
     ),
@@ -355,7 +356,7 @@ RULES = (
         OTHER_STATUS,
         "info",
         "streams_group",
-        "Responses have a status without a rule of its own, such as MISSING_CLIENT_TAGS.",
+        "Responses have a status without a rule of its own, such as `MISSING_CLIENT_TAGS`.",
         _STATUSES,
         (Threshold("ms", 0, "ms", "its cost isn't known"),),
         f"Look at the coordinator's log, and at the group: {_DESCRIBE}.",

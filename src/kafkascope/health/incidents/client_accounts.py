@@ -30,7 +30,7 @@ def login_refused(story: Story, facts: Facts) -> Account:
     return _client_account(
         story,
         "login_refused",
-        f"The login of client {listed(clients)} was refused: {_errors(errors)}.",
+        f"The login of {_clients(clients)} was refused: {_errors(errors)}.",
         "The broker doesn't know the user, or the password, token or mechanism is wrong. The client retries until it "
         "is changed.",
         "The broker's log names another reason for the refusal.",
@@ -45,7 +45,7 @@ def access_denied(story: Story, facts: Facts) -> Account:
     return _client_account(
         story,
         "access_denied",
-        f"Client {listed(clients)} may not call {listed(apis)}: {_errors(errors)}.",
+        f"{_clients(clients, 'Client')} may not call {listed(apis)}: {_errors(errors)}.",
         "No ACL allows what the client asks for. It doesn't go away by itself.",
         "The ACLs allow it, and the broker's authorizer log shows another principal.",
         f"List the ACLs: {_command(story, facts, 'kafka-acls.sh', '--list')}. The error names the resource that lacks "
@@ -60,7 +60,7 @@ def ordinary_errors(story: Story, facts: Facts) -> Account:
     return _client_account(
         story,
         "ordinary_errors",
-        f"{quoted(first.subject)} of client {listed(clients)} returned {_errors(errors)}.",
+        f"{quoted(first.subject)} of {_clients(clients)} returned {_errors(errors)}.",
         f"This is an ordinary response: {'; '.join(reasons)}.",
         _ordinary_disproof(errors),
         "Nothing to do.",
@@ -172,6 +172,10 @@ def _ordinary_disproof(errors: Counter[str]) -> str:
     return "The client had logged in: then another setting forbids it."
 
 
+def _clients(names: list[str], noun: str = "client") -> str:
+    return f"{noun}{'' if len(names) == 1 else 's'} {listed(names)}"
+
+
 def _errors(errors: Counter[str]) -> str:
     ordered = sorted(errors.items(), key=lambda item: (-item[1], item[0]))
-    return ", ".join(f"{name} ×{calls:,}" for name, calls in ordered[:3])
+    return ", ".join(f"{quoted(name)} ×{calls:,}" for name, calls in ordered[:3])

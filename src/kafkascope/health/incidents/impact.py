@@ -50,7 +50,7 @@ def impact_of(story: Story, facts: Facts) -> tuple[dict[str, int | float], tuple
         sums["calls_failed"] += redirected.total() + unanswered
         if redirected:
             errors = counted(redirected)
-            notes.append(f"Clients were redirected meanwhile, as the protocol intends: {errors}.")
+            notes.append(f"During the incident clients were redirected, as the protocol intends: {errors}.")
         if unanswered:
             notes.append(f"{count(unanswered, 'other call')} to the node got no response.")
     measured: dict[str, int | float] = {name: number for name, number in sums.items() if number}

@@ -50,7 +50,7 @@ def _share_member_hung(story: Story, held: list[Finding], facts: Facts) -> Accou
         "certain" if late else "likely",
         f"The application's log shows the work done within {lock}: then its acknowledgements were delayed on the way.",
         f"Take a thread dump of the member while it hangs (`jcmd PID Thread.print`). If the work takes that long, "
-        f"lengthen the lock: {lengthen}, or acknowledge with RENEW.",
+        f"lengthen the lock: {lengthen}, or acknowledge with `RENEW`.",
     )
 
 
@@ -174,7 +174,7 @@ def _streams_member_crashed(story: Story, facts: Facts) -> Account:
         "certain" if closed else "likely",
         "The member's process has run since before that time: then its connection was cut.",
         "Find out why the process ended: look at its log, its supervisor, and whether it ran out of memory. A shorter "
-        "streams.session.timeout.ms makes the group notice sooner, standby tasks make the takeover quick. Who has "
+        "`streams.session.timeout.ms` makes the group notice sooner, standby tasks make the takeover quick. Who has "
         f"which task now: {describe}.",
     )
 

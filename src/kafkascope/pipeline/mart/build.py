@@ -23,6 +23,7 @@ from kafkascope.pipeline.mart.course import Course, course_of
 from kafkascope.pipeline.mart.findings import write_findings, write_incidents
 from kafkascope.pipeline.mart.increments.checkpoints import BEGINNING
 from kafkascope.pipeline.mart.increments.plan import Plan
+from kafkascope.pipeline.mart.logs.agreement import write_agreement
 from kafkascope.pipeline.mart.names.before import digest_before
 from kafkascope.pipeline.mart.names.facts import LakeFacts, collect_facts
 from kafkascope.pipeline.mart.parts import FACTS, MART_PARTS, Build, Part
@@ -88,7 +89,9 @@ def _built(spark: "SparkSession", lake: Lake, course: Course, report: Report) ->
         plans[FACTS], (facts, of_facts) = collected.result()
         files = [*of_facts, *(file for _, made in results for file in made)]
         before = {mark: digest_before(facts, mark) for mark in course.checkpoints}
-        return commit_build(lake, course, plans, files, before, pool)
+        counts = commit_build(lake, course, plans, files, before, pool)
+        whole, prefix = sources.of(own, BEGINNING), f"mart-{course.run}"
+        return {**counts, "share_agreement": write_agreement(own, lake, whole, prefix, counts["share_deliveries"])}
 
 
 def _nothing(_: str) -> None:

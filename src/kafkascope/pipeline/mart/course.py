@@ -39,7 +39,7 @@ def course_of(lake: Lake, run: str, *, rebuild: bool) -> Course:
     manifest, state_build, reason = read_manifest(lake)
     opened = OpenLake(lake, *(part.needs for part in MART_PARTS))
     account = account_of(opened.tables, opened.names)
-    first = NO_CHANGE
+    first, changed = NO_CHANGE, True
     if rebuild:
         manifest, reason = None, "as requested"
     elif manifest is not None and manifest.rules != rules_digest():
@@ -47,7 +47,7 @@ def course_of(lake: Lake, run: str, *, rebuild: bool) -> Course:
     if manifest is not None:
         change = change_between(lake, manifest.account, opened.tables, account)
         if change.reason is None:
-            first = change.first
+            first, changed = change.first, change.any
         else:
             manifest, reason = None, change.reason
     builds = {name: _build(lake, name) for part in MART_PARTS for name in part.tables}
@@ -56,7 +56,7 @@ def course_of(lake: Lake, run: str, *, rebuild: bool) -> Course:
     segments = manifest.segments if manifest is not None else ()
     before = manifest.before if manifest is not None else {}
     numbers = {name: build or 0 for name, build in builds.items()}
-    if first == NO_CHANGE and all(intact.values()):
+    if not changed and all(intact.values()):
         return Course(
             run, opened, account, {}, checkpoints, segments, numbers, state_build, before, "marts: nothing has changed"
         )

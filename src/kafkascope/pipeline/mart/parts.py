@@ -15,6 +15,7 @@ from kafkascope.pipeline.mart.base.sources import Sources
 from kafkascope.pipeline.mart.history import quorum, streams
 from kafkascope.pipeline.mart.history.walks import QUORUM_WALK, STREAMS_WALK, writer
 from kafkascope.pipeline.mart.increments.plan import Plan
+from kafkascope.pipeline.mart.logs import build as logs
 from kafkascope.pipeline.mart.names import facts, topics_and_groups
 from kafkascope.pipeline.mart.names.brokers import clusters_of, write_brokers
 from kafkascope.pipeline.mart.names.facts import LakeFacts
@@ -91,8 +92,20 @@ def _walked(build: Build, events: Any, kept: Any, walk: Any, *keys: str) -> list
     return files if kept is None else files + written(kept, writer_of_several(build.lake, build.plan))
 
 
+def _logs(build: Build) -> list[NewFile]:
+    return logs.log_rows(build.spark, build.lake, build.sources, build.plan)
+
+
 def _brokers(build: Build) -> list[NewFile]:
     return write_brokers(build.lake, build.plan.prefix(build.plan.tail), build.facts())
+
+
+def _needs_of(*needs: Mapping[str, str]) -> dict[str, str]:
+    paths: dict[str, str] = {}
+    for tables in needs:
+        for name, more in tables.items():
+            paths[name] = f"{paths.get(name, '')} {more}"
+    return paths
 
 
 FACTS = "facts"
@@ -113,7 +126,12 @@ MART_PARTS = (
         goes_on=True, walks=True,
     ),
     Part("quorum", ("quorum_replicas", "quorum_events"), _quorum, quorum.TABLES, goes_on=True, walks=True),
+    Part(
+        "logs", (), _logs, _needs_of(*logs.TABLES),
+        whole=(
+            "metadata_at", "partition_events", "group_offsets", "share_state", "open_transactions", "dead_groups",
+            "compaction_waste", "log_health",
+        ),
+    ),
     Part("names", (), _names, topics_and_groups.TABLES, whole=("topics", "groups"), goes_on=True),
 )  # fmt: skip
-# These are made from the other marts.
-OF_OTHERS = ("findings", "incidents")

@@ -10,21 +10,40 @@ from kafkascope.times import moment_of
 
 # All pictures have this width in their own units, so that they line up.
 WIDTH = 960
+BREAK = 56  # the width of a break of the time axis
 _TICK_TEXT = 15
+_TICKS = 8  # of a whole axis
 _LETTER = 6.8  # the widest letter of a tick
 
 
 @dataclass(frozen=True, slots=True)
 class TimeScale:
+    """Times to coordinates. Stretches in `breaks`, in order and apart from each other, are drawn BREAK wide however
+    long they are."""
+
     first: int
     last: int
     left: float
     right: float = WIDTH - 12
+    breaks: tuple[tuple[int, int], ...] = ()
 
     def x(self, at: int) -> float:
         """A time outside the interval is at the nearest edge."""
-        share = (at - self.first) / max(1, self.last - self.first)
-        return self.left + (self.right - self.left) * min(1.0, max(0.0, share))
+        at = min(max(at, self.first), self.last)
+        gone, across = 0, 0.0
+        for since, until in self.breaks:
+            if at > since:
+                part = min(at, until) - since
+                gone += part
+                across += BREAK * part / (until - since)
+        left_out = sum(until - since for since, until in self.breaks)
+        width = self.right - self.left - BREAK * len(self.breaks)
+        return self.left + across + width * (at - self.first - gone) / max(1, self.last - self.first - left_out)
+
+    def stretches(self) -> list[tuple[int, int]]:
+        """What is between the breaks."""
+        edges = [self.first, *(at for pair in self.breaks for at in pair), self.last]
+        return list(zip(edges[::2], edges[1::2], strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +85,7 @@ def value_ticks(largest: float, most: int = 4, whole: bool = True) -> list[float
 def time_axis(scale: TimeScale, top: float, bottom: float) -> list[Html]:
     """Vertical lines with times below them; the day and the zone are shown once."""
     parts = []
-    for at, label in time_ticks(scale.first, scale.last):
+    for at, label in _axis_ticks(scale):
         x = scale.x(at)
         parts.append(el("path", d=f"M{coordinate(x)} {coordinate(top)}V{coordinate(bottom)}", class_="grid"))
         # A label at the right edge moves left, so that it isn't cut.
@@ -77,6 +96,17 @@ def time_axis(scale: TimeScale, top: float, bottom: float) -> list[Html]:
         el("text", f"time, UTC, {days}", x=scale.right, y=bottom + 2 * _TICK_TEXT, class_="unit", text_anchor="end")
     )
     return parts
+
+
+def _axis_ticks(scale: TimeScale) -> list[tuple[int, str]]:
+    """Round times of each stretch, as many as it has room for; a stretch too short for one has its beginning."""
+    if not scale.breaks:
+        return time_ticks(scale.first, scale.last)
+    ticks = []
+    for first, last in scale.stretches():
+        most = int(_TICKS * (scale.x(last) - scale.x(first)) / (scale.right - scale.left))
+        ticks += (time_ticks(first, last, most) if most else []) or [(first, clock(first, 1_000_000))]
+    return ticks
 
 
 def short(value: float) -> str:

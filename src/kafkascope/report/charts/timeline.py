@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from kafkascope.formatting import count
+from kafkascope.formatting import count, file_name, span
 from kafkascope.markup import Html, coordinate, el
 from kafkascope.report.charts.axes import WIDTH, TimeScale, svg, time_axis
 from kafkascope.report.charts.figure import figure, legend, table, tip
@@ -26,6 +26,11 @@ _LEAST_LETTERS = 24  # letters of a label that is cut
 _MOST_RECORDINGS, _MOST_INCIDENTS, _MOST_MEMBERS, _MOST_GROUPS = 20, 20, 8, 4
 # Bars closer than this get rows of their own.
 _APART = 6.0
+_QUORUM = "quorum"
+# A pause of the recordings is drawn as a break if it's longer than this share of all that was recorded.
+_BREAK_SHARE = 0.5
+_MOST_BREAKS = 6
+_UNIT = WIDTH - 250  # where the words about the axis begin
 _EVENTS = frozenset({"elected", "resigned", "election_failed", "leaderless", "voters_changed"})
 
 
@@ -55,7 +60,7 @@ def timeline_of(
     lanes = [
         Lane("recorded", tuple(_recordings(unread))),
         Lane("incidents", tuple(_incidents(incidents))),
-        *(Lane("quorum", tuple(_quorum(quorum))) for quorum in quorums.shown[:_MOST_GROUPS]),
+        *(Lane(_quorum_name(quorum, quorums), tuple(_quorum(quorum))) for quorum in quorums.shown[:_MOST_GROUPS]),
         *(Lane(group.group_id, tuple(_streams(group))) for group in streams.shown[:_MOST_GROUPS]),
     ]
     for group in share.shown[:_MOST_GROUPS]:
@@ -73,7 +78,7 @@ def timeline_of(
 def _recordings(unread: Unread) -> Iterator[Mark]:
     for capture in unread.captures[:_MOST_RECORDINGS]:
         if capture.first_at is not None and capture.last_at is not None:
-            name = capture.capture_uri.rpartition("/")[2]
+            name = file_name(capture.capture_uri)
             tips = (name, f"{clock(capture.first_at)} – {clock(capture.last_at)}", count(capture.exchanges, "exchange"))
             yield Mark(capture.first_at, capture.last_at, "c-other", name, tips, "unread")
 
@@ -86,6 +91,11 @@ def _incidents(incidents: Incidents) -> Iterator[Mark]:
             tips = (incident.title.replace("`", ""), _times(incident.from_at, to_at), STATE_WORDS[incident.severity])
             words = incident.title.replace("`", "")
             yield Mark(incident.from_at, to_at, f"t-{incident.severity}", words, tips, incident_name(place))
+
+
+def _quorum_name(quorum: QuorumSummary, quorums: Quorums) -> str:
+    """With the cluster if there are several."""
+    return f"{_QUORUM} {quorum.cluster_id or 'of ?'}" if len(quorums.shown) > 1 else _QUORUM
 
 
 def _quorum(quorum: QuorumSummary) -> Iterator[Mark]:
@@ -143,8 +153,24 @@ def reach(lanes: Sequence[Lane], first: int | None, last: int | None) -> tuple[i
     return min(times) if first is None else first, max(times) if last is None else last
 
 
-def timeline_figure(lanes: Sequence[Lane], first: int, last: int) -> Html:
-    scale = TimeScale(first, last, _LEFT)
+def pauses(unread: Unread, first: int, last: int) -> tuple[tuple[int, int], ...]:
+    """Long stretches in which nothing was recorded, in order. None if some recordings aren't known."""
+    times = [(file.first_at, file.last_at) for file in unread.captures]
+    known = sorted((since, until) for since, until in times if since is not None and until is not None)
+    if unread.captures_left_out or not known:
+        return ()
+    gaps, until = [], first
+    for since, end in known:
+        gaps.append((until, since))
+        until = max(until, end)
+    gaps = [(begun, ended) for begun, ended in (*gaps, (until, last)) if ended > begun]
+    recorded = last - first - sum(ended - begun for begun, ended in gaps)
+    long = sorted((gap for gap in gaps if gap[1] - gap[0] > _BREAK_SHARE * recorded), key=lambda gap: gap[0] - gap[1])
+    return tuple(sorted(long[:_MOST_BREAKS]))
+
+
+def timeline_figure(lanes: Sequence[Lane], first: int, last: int, breaks: tuple[tuple[int, int], ...] = ()) -> Html:
+    scale = TimeScale(first, last, _LEFT, breaks=breaks)
     parts: list[Html] = []
     top = float(_TOP)
     for lane in lanes:
@@ -152,16 +178,27 @@ def timeline_figure(lanes: Sequence[Lane], first: int, last: int) -> Html:
         parts += drawn
         top += height + _BETWEEN
     bottom = top - _BETWEEN + _GAP
+    parts = [*_breaks(scale, bottom), *parts]
     summary = "; ".join(f"{lane.name}: {', '.join(mark.tips[0] for mark in lane.marks[:4])}" for lane in lanes[:6])
     return figure(
         "timeline-figure",
         "What happened when",
         "Each mark links to its section. A cross means that a member disappeared without leaving the group.",
         svg(bottom + _BOTTOM, f"Timeline. {summary}", *time_axis(scale, _TOP, bottom), *parts, role="group"),
-        legend(_entries(lanes)),
+        legend([*_entries(lanes), *([("break", "nothing recorded")] if breaks else [])]),
         _table(lanes),
         heading="h3",
     )
+
+
+def _breaks(scale: TimeScale, bottom: float) -> Iterator[Html]:
+    """A pause is a band with its length below it, however long it was."""
+    for since, until in scale.breaks:
+        x, width, length = scale.x(since), scale.x(until) - scale.x(since), span((until - since) / 1000)
+        words = f"nothing recorded for {length}"
+        yield el("rect", tip(words), x=x, y=_TOP, width=width, height=bottom - _TOP, class_="break")
+        if x + width < _UNIT:
+            yield el("text", length, x=x + width / 2, y=bottom + 30, class_="tick", text_anchor="middle")
 
 
 def _entries(lanes: Sequence[Lane]) -> list[tuple[str, str]]:
@@ -178,11 +215,11 @@ def _entries(lanes: Sequence[Lane]) -> list[tuple[str, str]]:
 
 def _lane(lane: Lane, scale: TimeScale, top: float) -> tuple[list[Html], float]:
     """Bars that overlap get rows of their own, and so do bars whose words do; flags span all rows."""
-    parts = [el("text", shorten(lane.name, 20), tip(lane.name), x=0, y=top + _BAR - 3, class_="name")]
+    parts = [el("text", shorten(lane.name, 18), tip(lane.name), x=0, y=top + _BAR - 3, class_="name")]
     ends: list[float] = []
     bars = sorted((mark for mark in lane.marks if mark.kind != "event"), key=lambda mark: (mark.from_at, mark.to_at))
     for place, mark in enumerate(bars):
-        if lane.name == "quorum":
+        if lane.name.startswith(_QUORUM):
             # Leaders follow each other in one row: words have only the space between two of them.
             following = scale.x(bars[place + 1].from_at) if place + 1 < len(bars) else WIDTH
             bar, row = _place(mark, scale, ends[0] if ends else _LEFT, following), 0

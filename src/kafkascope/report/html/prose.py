@@ -6,7 +6,7 @@ from kafkascope.markup import Child, Html, el
 
 _IN_BACKTICKS = re.compile(r"`([^`]*)`")
 # How a shell command starts. The reader fills in placeholders such as BROKER.
-_COMMAND = re.compile(r"(?:kafkascope|kafka-[a-z-]+\.sh|dmesg|jcmd) .")
+_COMMAND = re.compile(r"(?:kafkascope|kafka-[a-z-]+\.sh|dmesg|jcmd|tcpdump) .")
 
 
 def prose(text: str) -> list[Child]:

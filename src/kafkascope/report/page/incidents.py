@@ -1,10 +1,17 @@
 """Renders the incidents: each with its cause, its impact, what to do, its consequences, and its findings, folded."""
 
-from kafkascope.markup import Child, Html, el
+from kafkascope.markup import Html, el
 from kafkascope.report.charts.figure import empty, more, tiles
 from kafkascope.report.html.icons import STATE_WORDS, badge, icon
 from kafkascope.report.html.prose import advice, prose
-from kafkascope.report.incident_words import CAUSE_WORDS, consequences_of, finding_key, impact_words, incident_name
+from kafkascope.report.incident_words import (
+    CAUSE_WORDS,
+    consequence_words,
+    consequences_of,
+    finding_key,
+    impact_words,
+    incident_name,
+)
 from kafkascope.report.page.findings import finding_article
 from kafkascope.report.page.links import Links
 from kafkascope.report.summaries.findings import UNKNOWN_STATE, Findings, ShownFinding
@@ -117,10 +124,9 @@ def _facts(incident: ShownIncident) -> Html:
 def _consequences(incident: ShownIncident, by_key: dict[_Key, ShownFinding]) -> Html | None:
     lines = []
     for part in consequences_of(incident):
-        finding = by_key.get(finding_key(part))
-        words: Child = prose(finding.summary) if finding else [f"{part.rule}, ", el("code", part.subject)]
-        lines.append(el("li", el("b", part.role), ": ", words))
-    lines += [el("li", note) for note in incident.notes]
+        words = consequence_words(part, by_key.get(finding_key(part)), incident)
+        lines.append(el("li", el("b", part.role), ": ", prose(words)))
+    lines += [el("li", prose(note)) for note in incident.notes]
     if not lines:
         return None
     return el("div", el("p", el("b", "What followed")), el("ul", lines), class_="followed")

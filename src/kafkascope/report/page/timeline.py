@@ -3,7 +3,7 @@
 from kafkascope.markup import Html, el
 from kafkascope.report.build import Report
 from kafkascope.report.charts.figure import empty
-from kafkascope.report.charts.timeline import reach, timeline_figure, timeline_of
+from kafkascope.report.charts.timeline import pauses, reach, timeline_figure, timeline_of
 
 
 def timeline_section(report: Report) -> Html:
@@ -13,6 +13,6 @@ def timeline_section(report: Report) -> Html:
     return el(
         "section",
         el("h2", "Timeline", id="timeline"),
-        timeline_figure(lanes, first, last) if first < last else empty(why),
+        timeline_figure(lanes, first, last, pauses(report.unread, first, last)) if first < last else empty(why),
         aria_labelledby="timeline",
     )

@@ -121,15 +121,17 @@ def _or_beginning(first: int | None) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """`first` is the earliest time of what changed, `NO_CHANGE` if nothing did; `reason` why that isn't known."""
+    """`first` is the earliest time of what changed, `NO_CHANGE` if that has none; `reason` why it isn't known; `any` if
+    anything did."""
 
     first: int
     reason: str | None = None
+    any: bool = True
 
 
 def change_between(lake: Lake, before: Account, tables: Mapping[str, OpenTable], now: Account) -> Change:
     came = now.names - before.names
-    first = NO_CHANGE
+    first, changed = NO_CHANGE, False
     for name, table in tables.items():
         new = [file for file in table.files if file.ingest in came]
         counts = [sum(file.rows for file in new if not _is_pending(file))]
@@ -144,13 +146,14 @@ def change_between(lake: Lake, before: Account, tables: Mapping[str, OpenTable],
         if before.rows.get(name, 0) + sum(counts) != now.rows[name]:
             return Change(0, f"rows left or entered the table {name}")
         first = min((first, *(at for at in times if at is not None)))
+        changed = changed or bool(new or sum(counts))
         pending = now.pending.get(name, {})
         for of, was in before.pending.get(name, {}).items():
             if of not in now.names:
-                first = min(first, was.first)
+                first, changed = min(first, was.first), True
             elif pending.get(of) != was:
                 return Change(0, f"rows left the table {name}")
-    return Change(first)
+    return Change(first, any=changed)
 
 
 def _rows_of(lake: Lake, name: str, files: list[ActiveFile], names: frozenset[str]) -> tuple[int, int | None]:
@@ -158,6 +161,8 @@ def _rows_of(lake: Lake, name: str, files: list[ActiveFile], names: frozenset[st
     table = known_table(name)
     columns = [column for column in _ENDS.get(name, _TIMES) if column in table.schema.names]
     with filesystem_errors(lake.table(name).uri):
-        rows = rows_of(lake, name, table.file_schema, files).to_table(columns=columns, filter=is_of(names))
+        content = rows_of(lake, name, table.file_schema, files)
+        count = content.count_rows(filter=is_of(names))
+        rows = content.to_table(columns=columns, filter=is_of(names))
     lows = (pc.min(column.cast(pa.int64())).as_py() for column in rows.columns)
-    return len(rows), min((low for low in lows if low is not None), default=None)
+    return count, min((low for low in lows if low is not None), default=None)

@@ -1,0 +1,1 @@
+"""Records of log segments: their framing, and their JSON, in kernels."""

@@ -1,0 +1,80 @@
+"""Finds, for the kernels of `columnar.log`, which message a record's key and value are, by topic, type and version.
+Entries are filled when a record asks for them: a topic has dozens of types, and a segment a few."""
+
+import json
+from functools import cache
+
+import numpy as np
+
+from kafkascope.codec.records.control import TYPES
+from kafkascope.columnar.log import job as jobs
+from kafkascope.columnar.log.json_program import JsonProgram, json_program
+from kafkascope.logs.typed_records import COORDINATOR, FRAMED, Messages, messages_of, record_kind
+from kafkascope.schema.catalog import index
+
+_KINDS = {COORDINATOR: jobs.COORDINATOR, FRAMED: jobs.FRAMED, None: jobs.CONTROL}
+_MARKER = "EndTxnMarker"
+# Its members are shown as what they hold, and whether a setting may be shown depends on its name.
+_CAREFUL = ("GroupMetadataValue", "ConfigRecord")
+# Places on a stack: no message nests deeper.
+MOST_DEPTH = 32
+
+
+class Entries:
+    """Of the records of one topic, or of control batches."""
+
+    MOST_TYPE_TEXT = 256
+
+    def __init__(self, topic: str | None) -> None:
+        self.kind = _KINDS[record_kind(topic)]
+        self._topic = topic
+        self._table = np.zeros((jobs.NUMBERS, jobs.VERSIONS, jobs.ENTRY_WORDS), np.int64)
+        self._kept: list[object] = []
+        self.address = int(self._table.ctypes.data)
+
+    def fill(self, number: int, version: int) -> None:
+        """`version` −1 is a tombstone."""
+        entry = self._table[number, version + 1]
+        made = self._made(number, version)
+        if made is None:
+            entry[jobs.STATE] = jobs.CAREFUL
+            return
+        text, key, value, skip = made
+        content = np.frombuffer(text.encode("ascii") + bytes(64), np.uint8).copy()
+        self._kept += [content, key, value]
+        entry[jobs.TYPE_TEXT], entry[jobs.TYPE_TEXT_SIZE] = content.ctypes.data, len(text)
+        entry[jobs.KEY_CODE] = 0 if key is None else key.address
+        entry[jobs.VALUE_CODE] = 0 if value is None else value.address
+        entry[jobs.VALUE_SKIP] = skip
+        entry[jobs.STATE] = jobs.WRITTEN
+
+    def _made(self, number: int, version: int) -> tuple[str, JsonProgram | None, JsonProgram | None, int] | None:
+        """None where the careful path writes the record."""
+        if self.kind == jobs.CONTROL:
+            type_, message = TYPES.get(number, ("", None))
+            known: Messages | None = None if message is None else (type_, None, 0, message)
+        else:
+            known = messages_of(self._topic, number)
+        if known is None or (version < 0 and self.kind != jobs.COORDINATOR):
+            return None
+        type_, key_name, key_version, value_name = known
+        key = None if key_name is None else json_program(key_name, key_version)
+        if key_name is not None and (key is None or key.depth > MOST_DEPTH):
+            return None
+        value = None
+        if version >= 0:
+            if value_name in _CAREFUL or version not in index()[value_name].versions:
+                return None
+            value = json_program(value_name, version)
+            if value is None or value.depth > MOST_DEPTH:
+                return None
+        shown = json.dumps({"type": type_, "type_number": number, "version": None if version < 0 else version})
+        text = f', {shown[1:-1]}, "key": {"null" if key is None else ""}'
+        skip = 2 if self.kind == jobs.COORDINATOR or value_name == _MARKER else 0
+        return (text, key, value, skip) if len(text) < self.MOST_TYPE_TEXT else None
+
+
+@cache
+def entries_of_topic(topic: str | None) -> Entries:
+    """Those of control batches for a topic of users."""
+    return Entries(topic if record_kind(topic) is not None else None)
