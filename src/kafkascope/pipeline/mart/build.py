@@ -129,7 +129,8 @@ def _resumed(
         if plan.since == BEGINNING and not isinstance(error, OutdatedError):
             raise
         if plan.since != BEGINNING:
-            report(f"{plan.part}: made from the beginning, its state can't be used ({type(error).__name__})")
+            reason = "more is known of the time before" if isinstance(error, OutdatedError) else type(error).__name__
+            report(f"{plan.part} made from the beginning: its state can't be used ({reason})")
             whole = changed(plan, since=BEGINNING, marks=(*plan.earlier, *plan.marks), earlier=())
             return _resumed(report, build, spark, lake, sources, whole)
     bare = changed(plan, marks=(), earlier=())

@@ -58,7 +58,16 @@ def course_of(lake: Lake, run: str, *, rebuild: bool) -> Course:
     numbers = {name: build or 0 for name, build in builds.items()}
     if not changed and all(intact.values()):
         return Course(
-            run, opened, account, {}, checkpoints, segments, numbers, state_build, before, "marts: nothing has changed"
+            run,
+            opened,
+            account,
+            {},
+            checkpoints,
+            segments,
+            numbers,
+            state_build,
+            before,
+            "marts as they were: nothing has changed",
         )
     known, checkpoints = checkpoints, tuple(thinned({*checkpoints, *_proposed(opened)}))
     since = start_of(known, first, segments) if manifest is not None else BEGINNING
@@ -75,10 +84,10 @@ def course_of(lake: Lake, run: str, *, rebuild: bool) -> Course:
 
 def _line(since: int, reason: str, intact: Mapping[str, bool]) -> str:
     if reason:
-        return f"marts: made from the beginning ({reason})"
+        return f"marts made from the beginning ({reason})"
     broken = [name for name, is_intact in intact.items() if not is_intact]
     at = moment_of(since)
-    line = f"marts: made from {iso(at, 'seconds') if since and at is not None else 'the beginning'} on"
+    line = f"marts made from {iso(at, 'seconds') if since and at is not None else 'the beginning'} on"
     return f"{line}; from the beginning: {', '.join(broken)} (not of the last build)" if broken else line
 
 
