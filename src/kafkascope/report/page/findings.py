@@ -80,7 +80,8 @@ def figure_value(name: str, value: Any) -> str:
         return lasting(int(value))
     if name.endswith("share") and 0 <= value <= 1:
         return percent(value)
-    return f"{value:,g}" if isinstance(value, float) else f"{value:,}"
+    # Six digits of a small number are enough; a large one has all before the point.
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.0f}" if abs(value) >= 100_000 else f"{value:,g}"
 
 
 def _evidence(finding: ShownFinding, links: Links) -> Html | None:
