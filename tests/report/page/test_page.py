@@ -378,7 +378,7 @@ def test_evidence_can_be_pasted_into_a_shell() -> None:
         ("highest_share", 0.25, "25 %"),
         ("minutes", 2.5, "2.5"),
         ("clients", "steady 3", "steady 3"),
-        ("warm", True, "True"),
+        ("warm", True, "yes"),
     ],
 )
 def test_figures_carry_their_units(name: str, value: Any, words: str) -> None:

@@ -72,7 +72,9 @@ def figures_of(finding: ShownFinding) -> list[tuple[str, str]]:
 
 
 def figure_value(name: str, value: Any) -> str:
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if not isinstance(value, int | float):
         return str(value)
     if name.endswith("_ms"):
         return span(value)
