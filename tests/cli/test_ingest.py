@@ -13,9 +13,9 @@ import pytest
 from kafkascope.cli.spark.ingest_account import account_json, account_lines, findings_text
 from kafkascope.cli.spark.session import bar_line, progress_text, timings
 from kafkascope.lake.home import SIGN
+from kafkascope.pipeline.ingestion.file_accounts import FileAccount
 from kafkascope.pipeline.ingestion.ingest import Ingested
 from kafkascope.pipeline.ingestion.progress import IngestProgress
-from kafkascope.pipeline.ingestion.task import FileAccount
 from tests.support.cli import COMMAND, Cli, hear_interrupts, is_one_line_error, process, without_progress
 
 CAPTURES = Path(__file__).parents[1] / "captures"

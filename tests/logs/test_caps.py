@@ -100,14 +100,13 @@ with open(sys.argv[1], "wb") as file:
         file.write(batch)
 rows = 0
 with Window(sys.argv[1]) as window:
-    for table in read_record_columns(window, framer_of("__consumer_offsets")):
+    for table in read_record_columns(window, "__consumer_offsets"):
         rows += len(table.rows)
 print(rows)
 """
     imports = """
 from kafkascope.limits import MAX_LOG_TABLE_BYTES
 from kafkascope.logs.record_columns import read_record_columns
-from kafkascope.logs.typed_records import framer_of
 from kafkascope.logs.window import Window
 """
     ran = run(imports, code, str(tmp_path / f"{0:020}.log"))

@@ -1,9 +1,12 @@
 """The columns of Kafka's own records are what the careful codec reads, and hold no credential."""
 
+import random
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
 from kafkascope.codec.message import encode
 from kafkascope.codec.records.record_data import Record, encode_records, new_batch
@@ -11,22 +14,23 @@ from kafkascope.logs.batches import Batch, Damage, read_batches
 from kafkascope.logs.directories import list_files
 from kafkascope.logs.files import OF_BATCHES
 from kafkascope.logs.record_columns import RecordTable, read_record_columns
+from kafkascope.logs.record_frames import RecordFrames
 from kafkascope.logs.typed_records import framer_of
 from kafkascope.logs.window import Window
 from tests.columnar.expected import expected, without_nulls
+from tests.logs.internal_topics import INTERNAL_TOPICS, mutated, packed, records_of, write_segment
 
 _COMPARED = ("offset", "timestamp_ms", "version", "key", "value")
+COMPRESSIONS = ("none", "gzip", "snappy", "lz4", "zstd")
 OFFSETS_TOPIC, METADATA = "__consumer_offsets", "__cluster_metadata"
 
 
 def _rows(path: str, topic: str) -> tuple[dict[tuple[str, int], Any], list[Damage]]:
     """By type and offset."""
-    framer = framer_of(topic)
-    assert framer is not None
     rows: dict[tuple[str, int], Any] = {}
     damage = []
     with Window(path) as window:
-        for item in read_record_columns(window, framer):
+        for item in read_record_columns(window, topic):
             if isinstance(item, RecordTable):
                 assert isinstance(item.rows, pa.Table)
                 rows |= {(item.type, row["offset"]): row for row in item.rows.to_pylist()}
@@ -82,6 +86,48 @@ def test_columns_are_what_the_careful_codec_reads(disks: Path) -> None:
         "GroupMetadata",
     } <= read
     assert len(read) > 30
+
+
+@pytest.mark.parametrize("topic", INTERNAL_TOPICS)
+def test_kernel_and_careful_reader_make_the_same_tables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, topic: str
+) -> None:
+    """Of every type and version, packed in every way, whole and damaged."""
+    seed = random.randrange(2**32)
+    random_ = random.Random(seed)
+    records = list(records_of(topic))
+    whole = [*packed(records, "none"), *packed(mutated(records, random_), "none")]
+    whole += [batch for name in COMPRESSIONS for batch in packed(mutated(records, random_), name, 9)]
+    path = str(write_segment(tmp_path, topic, whole))
+    tables, damage = _tables(path, topic)
+    careful_batches = []
+
+    def all_carefully(self: RecordFrames, window: Window, _: bytes, __: int, positions: Any, row: int, end: int) -> Any:
+        for at in range(row, end):
+            careful_batches.append(at)
+            yield from self._carefully(window, at, int(positions[at]))
+
+    monkeypatch.setattr(RecordFrames, "_of_data", all_carefully)
+    careful, careful_damage = _tables(path, topic)
+    assert len(careful_batches) == len(whole)
+    assert tables.keys() == careful.keys()
+    for name, table in tables.items():
+        for row, other in zip(table, careful[name], strict=True):
+            assert repr(row) == repr(other), (seed, name)
+    assert damage - careful_damage == careful_damage - damage == Counter(), seed
+    assert len(damage) > 1
+
+
+def _tables(path: str, topic: str) -> tuple[dict[str, list[Any]], Counter[Damage]]:
+    tables: dict[str, list[Any]] = {}
+    damage: Counter[Damage] = Counter()
+    with Window(path) as window:
+        for item in read_record_columns(window, topic):
+            if isinstance(item, RecordTable):
+                tables.setdefault(item.type, []).extend(item.rows.to_pylist())
+            else:
+                damage[item] += 1
+    return tables, damage
 
 
 def test_settings_that_are_no_passwords_keep_their_value(tmp_path: Path) -> None:

@@ -4,12 +4,17 @@ import re
 
 import click
 
+from kafkascope.formatting import join_names
+
 _PLAIN = (
     (r"is not a valid (?:integer(?: range)?)$", "isn't a whole number"),
     (r"is not a valid (?:float(?: range)?)$", "isn't a number"),
     (r"is not in the range (\S+)<=x<=(\S+)$", r"isn't between \1 and \2"),
+    (r"(-?\d+)\.0 is not in the range", r"\1 is not in the range"),
+    (r"is not in the range 0<x<=(\S+)$", r"isn't more than 0 and at most \1"),
     (r"is not in the range x>=(\S+)$", r"is less than \1"),
     (r"is not in the range x>(\S+)$", r"isn't more than \1"),
+    (r"^Directory '(.*)' is a file$", r"\1 is a file; give a folder"),
     (r"^Option '(\S+)' requires an argument$", r"\1 needs a value"),
     (r"^Option '(\S+)' does not take a value$", r"\1 takes no value"),
     (r"^Got unexpected extra arguments? \((.*)\)$", r"too many arguments: \1"),
@@ -19,7 +24,7 @@ _PLAIN = (
 def usage_line(error: click.UsageError) -> str:
     """unknown option --nope; did you mean --group?"""
     if isinstance(error, click.NoSuchOption):
-        near = " or ".join(error.possibilities or ())
+        near = join_names(error.possibilities or (), "or")
         return f"unknown option {error.option_name}" + (f"; did you mean {near}?" if near else "")
     if isinstance(error, click.MissingParameter):
         choices = _choices(error.param)

@@ -15,6 +15,7 @@ from kafkascope.capture.warm_up.recordings import recordings
 from kafkascope.columnar import batch_headers
 from kafkascope.columnar.compiling.interrupt import INTERRUPTED, OWN_PROCESS
 from kafkascope.columnar.kernel.entry import kernel
+from kafkascope.columnar.log.framing import framing_kernel
 from kafkascope.columnar.log.lines import lines_kernel
 from kafkascope.columnar.uuid_text import uuid_text
 
@@ -47,6 +48,7 @@ def load_all(half: str = PACKETS) -> None:
         stats.apis.summaries()
     batch_headers.warm_up()
     lines_kernel()
+    framing_kernel()
     uuid_text(np.zeros(16, np.uint8), 1)
 
 

@@ -86,6 +86,8 @@ class _Run:
                 topics=options.topics,
                 # Records that wait for a person, or for the end, stay locked where brokers can do that.
                 renew=None if options.outcome in ("ask", "release") else False,
+                # Nor is a record locked that nobody looks at.
+                read_ahead=0,
                 on_refused=self._note_refused,
                 on_note=note_of_client,
                 **limit,
@@ -158,7 +160,10 @@ class _Run:
             sys.stdout.flush()
             while (choice := _LETTERS.get((await _typed()).strip().lower()[:1], "")) not in _OUTCOMES:
                 if choice == "renew":
-                    record.renew()
+                    try:
+                        record.renew()
+                    except UsageError as error:  # by brokers that can't
+                        note(f"kafkascope: {error}")
                 elif choice == "quit":
                     return False
             self._settle(record, choice)

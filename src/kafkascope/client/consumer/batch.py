@@ -83,7 +83,12 @@ class ShareRecord:
 
     def accept(self) -> Marked:
         """It is processed: nobody gets it again."""
-        return self.batch._mark(self._index, _ACCEPT)
+        batch, index = self.batch, self._index
+        # As `_mark` does: a call takes as long as all of this.
+        if not batch._listed or batch._marks[index] or batch._consumer._closed:
+            return batch._mark(index, _ACCEPT)
+        batch._marks[index] = _ACCEPT
+        return _MARKED
 
     def release(self) -> Marked:
         """It may be delivered again."""

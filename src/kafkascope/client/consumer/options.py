@@ -19,8 +19,8 @@ _LONGEST_WAIT = 300.0
 class ConsumerOptions:
     """`acquire_mode` and `acknowledgement_mode` as Kafka names them; None is record_limit where brokers can (4.2).
     `renew` restarts the locks of records that the application holds; None does so where brokers can. `read_ahead`
-    records may wait while it works. `on_refused` gets acknowledgements that didn't count; without it they are raised.
-    `on_note` gets a line about what else went wrong."""
+    records may wait while it works; None is those of one fetch while it is quick. `on_refused` gets acknowledgements
+    that didn't count; without it they are raised. `on_note` gets a line about what else went wrong."""
 
     group: str
     topics: tuple[str, ...]
@@ -30,7 +30,7 @@ class ConsumerOptions:
     max_wait: float = 0.5
     min_bytes: int = 1
     max_bytes: int = 16_777_216
-    read_ahead: int = 0
+    read_ahead: int | None = None
     renew: bool | None = False
     rack: str | None = None
     on_refused: Callable[[Refused], None] | None = None
@@ -72,7 +72,8 @@ def check_options(group: Any, topics: Any, more: dict[str, Any]) -> ConsumerOpti
     _check_number(options.max_records, "max_records", 1, _MOST_RECORDS)
     _check_number(options.min_bytes, "min_bytes", 0, MAX_BUFFERED_RECORD_BYTES)
     _check_number(options.max_bytes, "max_bytes", 1, MAX_BUFFERED_RECORD_BYTES)
-    _check_number(options.read_ahead, "read_ahead", 0, _MOST_RECORDS)
+    if options.read_ahead is not None:
+        _check_number(options.read_ahead, "read_ahead", 0, _MOST_RECORDS)
     wait = options.max_wait
     if isinstance(wait, bool) or not isinstance(wait, int | float) or not 0 <= wait <= _LONGEST_WAIT:
         raise UsageError(f"max_wait is {wait!r}; seconds from 0 to {_LONGEST_WAIT:g} are wanted")

@@ -27,6 +27,7 @@ from kafkascope.client.share.values import (
     Acknowledge,
     AcknowledgeResult,
     Acquired,
+    AcquireMode,
     Delivery,
     DeliveryId,
     SharePartition,
@@ -37,6 +38,8 @@ from kafkascope.errors import KafkascopeError, ReachError, UsageError
 _FETCH_KEY = 78
 # A lock is renewed when less than this part of its time is left.
 _RENEW_AT = 0.5
+# An application is quick that asks again within this part of the lock time of its last records.
+_QUICK = 0.1
 # Refused acknowledgements that wait to be raised.
 _MOST_REFUSED = 1_000
 
@@ -110,11 +113,15 @@ class ShareConsumer:
         self._changed = asyncio.Event()
         self._loop = asyncio.get_running_loop()
         self._waiting = 0
-        self._closed = self._renews = False
+        self._closed = self._renews = self._can_renew = False
         # Other threads append to these.
         self._listed: deque[ShareBatch] = deque()
         self._renewals: deque[tuple[ShareBatch, int, int]] = deque()
         self._live: WeakSet[ShareBatch] = WeakSet()
+        # When the last records were handed out and how long their lock is; what is about to leave the buffer.
+        self._handed_out: tuple[float, float] | None = None
+        self._quick = False
+        self._leaving = 0
         # Handed out last, for implicit acknowledgement.
         self._current: ShareBatch | None = None
         self._refused: list[Refused] = []
@@ -152,13 +159,26 @@ class ShareConsumer:
         if self.options.implicit and self._current is not None:
             self._current.accept()
         self._current = None
-        deadline = None if timeout is None else self._loop.time() + timeout
+        now = self._loop.time()
+        deadline = None if timeout is None else now + timeout
+        if self._handed_out is not None:
+            at, lock = self._handed_out
+            self._quick, self._handed_out = now - at < lock * _QUICK, None
         while True:
             self._raise_errors()
             while self._member.deliveries:
+                if self._read_ahead():
+                    # The next fetch goes out before the application works on these records.
+                    self._leaving = self._member.deliveries[0].offsets
+                    self._pump.turn()
+                    self._leaving = 0
+                    await asyncio.sleep(0)
+                    if not self._member.deliveries:
+                        break
                 batch = self._batch(self._member.deliveries.popleft())
                 if batch is not None:
                     self._pump.wake()
+                    self._handed_out = self._loop.time(), batch.lock_timeout
                     if self.options.implicit:
                         self._current = batch
                     return batch
@@ -275,17 +295,29 @@ class ShareConsumer:
         missing = share_groups_missing(versions, self._cluster)
         if missing is not None:
             raise missing
-        if self.options.needs_version_2 and versions[_FETCH_KEY][1] < 2:
-            raise UsageError(f"{self._cluster.settings.bootstrap[0]}: {NEEDS_42}")
+        self._can_renew = versions[_FETCH_KEY][1] >= 2
+        if self.options.needs_version_2 and not self._can_renew:
+            raise self._too_old()
         self._member.limits = self.options.limits(versions[_FETCH_KEY][1])
-        self._renews = self.options.renew is True or (self.options.renew is None and versions[_FETCH_KEY][1] >= 2)
+        self._renews = self._can_renew and self.options.renew is not False
+
+    def _too_old(self) -> UsageError:
+        return UsageError(f"{self._cluster.settings.bootstrap[0]}: {NEEDS_42}")
 
     def _before_poll(self, now: float) -> None:
         self._collect(now)
         if self._renews:
             self._renew_due(now)
         waited_for = self._waiting > 0 and not self._member.deliveries
-        self._pump.fetch = not self._closed and (waited_for or self._buffered() < self.options.read_ahead)
+        self._pump.fetch = not self._closed and (waited_for or self._buffered() - self._leaving < self._read_ahead())
+
+    def _read_ahead(self) -> int:
+        options = self.options
+        if options.read_ahead is not None:
+            return options.read_ahead
+        # Whoever limits records wants no more of them locked.
+        exact = self._member.limits.mode == AcquireMode.RECORD_LIMIT
+        return options.max_records if self._quick and not exact else 0
 
     def _after_poll(self) -> None:
         """What came back: whoever waits looks at it."""
@@ -318,6 +350,8 @@ class ShareConsumer:
         return not (result.type == Acknowledge.RENEW and self._renews)
 
     def _raise_errors(self) -> None:
+        if self._pump.too_old is not None:
+            raise self._pump.too_old
         if self._errors:
             raise self._errors.pop(0)
         if self._refused:
@@ -369,10 +403,15 @@ class ShareConsumer:
 
     def _renew(self, batch: ShareBatch, first: int, last: int) -> None:
         self._check_running()
+        if not self._can_renew:
+            raise self._too_old()
         self._renewals.append((batch, first, last))
         self._pump.wake_from_anywhere()
 
     def _collect(self, now: float) -> None:
+        if self._listed or self._renewals:
+            # There may be nothing to send and no result: a batch without open records.
+            self._changed.set()
         while self._listed:
             batch = self._listed.popleft()
             for first, last, kind in batch._take_marks():

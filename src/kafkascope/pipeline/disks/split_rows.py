@@ -109,8 +109,9 @@ class SplitReader:
         with split.open() as window:
             if not split.is_sound(window):
                 raise NotFoundError(f"{split.input.uri}: its batches moved while it was read")
-            framer = framer_of(split.input.topic) if self._wants_types() else None
-            columns = None if framer is None else RecordColumns(framer)
+            topic = split.input.topic
+            typed = topic is not None and framer_of(topic) is not None and self._wants_types()
+            columns = RecordColumns(topic) if typed and topic is not None else None
             yield from self._batches(window, columns)
             if columns is not None:
                 for item in columns.finish():
