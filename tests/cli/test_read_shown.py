@@ -119,8 +119,11 @@ def wide(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.mark.parametrize("columns", [40, 80, 100, 160, 200])
-def test_lines_with_wide_letters_fit_their_window_and_are_aligned(cli: Cli, wide: str, columns: int) -> None:
-    head, *lines = cli("read", wide, COLUMNS=str(columns)).out.splitlines()
+def test_lines_with_wide_letters_fit_their_window_and_are_aligned(
+    cli: Cli, wide: str, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    head, *lines = cli("read", wide, COLUMNS=str(columns), NO_COLOR="1").out.splitlines()
     assert len(lines) == len(WIDE)
     assert max(map(columns_of, lines)) <= columns
     assert {columns_of(line[: line.index("Heart")]) for line in lines} == {columns_of(head[: head.index("API")])}
