@@ -66,8 +66,11 @@ class RecordFrames:
                 row += 1
                 continue
             position = int(positions[row])
-            data, at = window.locate(position, min(WINDOW_BYTES, window.size - position))
+            data, at = window.stretch(position)
             end = self._held(data, position - at, positions, careful, row)
+            if end == row:
+                data, at = window.stretch(position, anew=True)
+                end = self._held(data, position - at, positions, careful, row)
             if end == row:
                 # It was there when its header was read, and has been cut off since.
                 return

@@ -122,6 +122,14 @@ def message_names() -> dict[str, tuple[str | None, str]]:
     return coordinators | {name: (None, name) for group in _FRAMED.values() for name in _framed_types(group).values()}
 
 
+def topic_of_type(type_: str | None) -> str | None:
+    """None for a type that is in every topic, or unknown."""
+    for topic, group in _COORDINATORS.items():
+        if any(key == f"{type_}Key" for key, _ in _coordinator_types(group).values()):
+            return topic
+    return next((topic for topic, group in _FRAMED.items() if type_ in _framed_types(group).values()), None)
+
+
 @cache
 def _coordinator_types(group: str) -> dict[int, tuple[str, str]]:
     """The number that a key starts with to its messages."""
