@@ -14,8 +14,8 @@ from kafkascope.schema.catalog import index
 
 _KINDS = {COORDINATOR: jobs.COORDINATOR, FRAMED: jobs.FRAMED, None: jobs.CONTROL}
 _MARKER = "EndTxnMarker"
-# Its members are shown as what they hold, and whether a setting may be shown depends on its name.
-_CAREFUL = ("GroupMetadataValue", "ConfigRecord")
+# Its members are shown as what they hold.
+_CAREFUL = ("GroupMetadataValue",)
 # Places on a stack: no message nests deeper.
 MOST_DEPTH = 32
 

@@ -32,6 +32,7 @@ from kafkascope.columnar.log.text import (
     put_text,
     put_uuid,
 )
+from kafkascope.columnar.secrets import LISTENER
 from kafkascope.limits import MAX_STRING_BYTES
 
 # An operation's words: its number, the text before its value and how long that is, and what it needs.
@@ -39,8 +40,8 @@ OPERATION = 8
 TEXT, TEXT_SIZE, FIRST = 1, 2, 3
 (
     INT32, INT64, INT16, INT8, STRING, ARRAY, NEXT, TAGS, TAG_END, END, UUID, BOOL, STRUCT, BYTES, HIDDEN, INT32S,
-    UINT32, UINT16, GO_ON, TAGGED, RESTORE, AFTER_TAGS,
-) = range(22)  # fmt: skip
+    UINT32, UINT16, GO_ON, TAGGED, RESTORE, AFTER_TAGS, SETTING,
+) = range(23)  # fmt: skip
 # FIRST: the size of a length on the wire, 0 for a compact one; then 1 where null is allowed.
 SIZE, NULLABLE, SKIP, LEAST = FIRST, FIRST + 1, FIRST + 2, FIRST + 3
 # A place on the stack: an array's elements left, or a tag section's tags left, last tag, end of the tag, operation.
@@ -57,6 +58,11 @@ ORDERED = SKIP
 MOST_TAGS = 30
 _SAVED, _SECTION_END = 2 * MOST_TAGS, 2 * MOST_TAGS + 1
 STACK_START = 2 * MOST_TAGS + 2
+# A slot of the table of settings whose values may be shown: the kind of resource, and the name with its size, 0 for
+# none.
+SLOT = 3
+_HASH_START, _HASH_PRIME = np.int64(-0x340D631B7BDDDCDB), np.int64(0x100000001B3)
+_LISTENER = np.frombuffer(LISTENER.encode(), np.uint8).astype(np.int64)
 
 
 @inline
@@ -90,6 +96,7 @@ def write_message(code: Int, p: Int, end: Int, out: Int, room: Int, stack: Int) 
     """Where the text ends; `REFUSED`, or `NO_ROOM` if it needs more than up to `room`, after which `SLACK` bytes may be
     written."""
     places, first_p, first_out = stack, p, out
+    name, name_size = p, np.int64(0)
     stack += 8 * STACK_START
     while True:
         op, size = word(code, 0), word(code, TEXT_SIZE)
@@ -113,6 +120,7 @@ def write_message(code: Int, p: Int, end: Int, out: Int, room: Int, stack: Int) 
                 out = put_text(out, p, size)
                 if out < 0:
                     return np.int64(REFUSED)
+                name, name_size = p, size
                 p += size
         elif op == INT64:
             if end - p < 8:
@@ -255,6 +263,21 @@ def write_message(code: Int, p: Int, end: Int, out: Int, room: Int, stack: Int) 
                 return np.int64(REFUSED)
             out = put_number(out, load_u32(p))
             p += 4
+        elif op == SETTING:
+            # The kind of resource is the first field, and the name of the setting the string before.
+            shown = _is_open(word(code, SKIP), word(code, LEAST), load_i8(first_p), name, name_size)
+            size, p = _size_of(p, end, word(code, SIZE))
+            if shown < 0 or p < 0 or size < -word(code, NULLABLE) or size > min(end - p, np.int64(MAX_STRING_BYTES)):
+                return np.int64(REFUSED)
+            if size < 0 or shown == 0:
+                out = _put_null(out)
+            else:
+                if LONGEST_ESCAPE * size + NUMBER_ROOM > room - out:
+                    return np.int64(NO_ROOM)
+                out = put_text(out, p, size)
+                if out < 0:
+                    return np.int64(REFUSED)
+            p += max(size, np.int64(0))
         elif op == TAGGED:
             at = word(places, 2 * word(code, FIRST))
             if at == 0:
@@ -338,6 +361,32 @@ def _tag(code: Int, p: Int, end: Int, last: Int) -> Triple:
             break
         tag += 8 * TAG
     return found, np.int64(REFUSED), found
+
+
+@plain
+def _is_open(slots: Int, mask: Int, kind: Int, name: Int, size: Int) -> Int:
+    """1 for a setting in the table; −1 for a listener's own, whose name has to be taken apart."""
+    same = 0
+    while same < min(size, len(_LISTENER)) and load_u8(name + same) == _LISTENER[same]:
+        same += 1
+    if same == len(_LISTENER):
+        return np.int64(-1)
+    found = setting_hash(kind, name, size) & mask
+    while True:
+        slot = slots + 8 * SLOT * found
+        if word(slot, 2) == 0:
+            return np.int64(0)
+        if word(slot, 0) == kind and word(slot, 2) == size and _are_equal(word(slot, 1), name, size):
+            return np.int64(1)
+        found = (found + 1) & mask
+
+
+@plain
+def setting_hash(kind: Int, name: Int, size: Int) -> Int:
+    value = (_HASH_START ^ kind) * _HASH_PRIME
+    for index in range(size):
+        value = (value ^ load_u8(name + index)) * _HASH_PRIME
+    return value ^ (value >> 29)
 
 
 @inline

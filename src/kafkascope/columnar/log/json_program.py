@@ -3,7 +3,7 @@ comes before its value. None for a layout that only the careful path writes."""
 
 import json
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from struct import Struct
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from kafkascope.columnar.log import json_machine as ops
 from kafkascope.columnar.log.text import SLACK
-from kafkascope.columnar.secrets import Care, care_of
+from kafkascope.columnar.secrets import Care, care_of, open_settings
 from kafkascope.limits import MAX_STRING_BYTES
 from kafkascope.schema.layouts.layout import LayoutField, layout
 
@@ -25,6 +25,8 @@ _NUMBERS = {
     "bool": (ops.BOOL, ">?"),
 }
 _MOST_BYTES = 0x7FFFFFFF
+_CONFIG = "ConfigRecord"
+_HASH_START, _HASH_PRIME, _64_BITS = 0xCBF29CE484222325, 0x100000001B3, (1 << 64) - 1
 # Refused by each byte of a presence but 1.
 _ABSENT_INT8, _ABSENT_TAG = 0xFF, 0
 
@@ -171,6 +173,10 @@ class _Build:
     def _hidden(self, field: LayoutField) -> None:
         if field.array or field.type not in ("string", "bytes"):
             raise _NotWritten
+        if self._message == _CONFIG:
+            slots, mask = _open_settings()
+            self.operation(ops.SETTING, _width(field, 2), field.nullable, int(slots.ctypes.data), mask)
+            return
         most = MAX_STRING_BYTES if field.type == "string" else _MOST_BYTES
         width = 2 if field.type == "string" else 4
         self.operation(ops.HIDDEN, _width(field, width), field.nullable, 0, most)
@@ -216,6 +222,33 @@ class _Build:
                 words[at : at + ops.TAG] = number, base + step * first, default_at, len(default)
                 at, default_at = at + ops.TAG, default_at + len(default)
         return JsonProgram(base, self.depth + 1, (words, texts))
+
+
+@cache
+def _open_settings() -> tuple[npt.NDArray[np.int64], int]:
+    """A table of at most a quarter full, and the mask that makes a slot of a hash; the names come after the slots."""
+    settings = [(kind, name.encode()) for kind, names in sorted(open_settings().items()) for name in sorted(names)]
+    mask = (1 << (4 * len(settings)).bit_length()) - 1
+    names = b"".join(name for _, name in settings)
+    table = np.zeros((mask + 1) * ops.SLOT + len(names) // 8 + 1, np.int64)
+    table.view(np.uint8)[8 * ops.SLOT * (mask + 1) :][: len(names)] = np.frombuffer(names, np.uint8)
+    at = int(table.ctypes.data) + 8 * ops.SLOT * (mask + 1)
+    for kind, name in settings:
+        slot = _setting_hash(kind, name) & mask
+        while table[slot * ops.SLOT + 2]:
+            slot = (slot + 1) & mask
+        table[slot * ops.SLOT : (slot + 1) * ops.SLOT] = kind, at, len(name)
+        at += len(name)
+    return table, mask
+
+
+def _setting_hash(kind: int, name: bytes) -> int:
+    """As the kernel computes it, with its shift of signed numbers."""
+    value = ((_HASH_START ^ kind) * _HASH_PRIME) & _64_BITS
+    for byte in name:
+        value = ((value ^ byte) * _HASH_PRIME) & _64_BITS
+    signed = value - (1 << 64) if value >> 63 else value
+    return signed ^ (signed >> 29)
 
 
 def _width(field: LayoutField, classic: int) -> int:
