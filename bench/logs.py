@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import perf_counter, process_time
 
+from bench.log_ingest import lines as ingest_lines
 from bench.log_segments import MB, MIXED_MEGABYTES, Segment, mixed
 from lab.jars import joined, kafka_path
 
@@ -33,6 +34,7 @@ def lines() -> Iterator[str]:
             if segment.kind.topic == "orders":
                 yield from _headers(segment)
         yield _line("all of them", MIXED_MEGABYTES * MB, None, totals) + "   (floor 10, aim 30)"
+    yield from ingest_lines(totals[0])
 
 
 def _line(title: str, size: int, records: int | None, taken: list[float]) -> str:
