@@ -46,7 +46,7 @@ def main() -> None:
     chosen = options.sections or (_SECTIONS[:2] if options.only else _SECTIONS)
     for section in chosen:
         if section not in _SECTIONS:
-            parser.error(f"no section is called {section}; there are {', '.join(_SECTIONS)}")
+            parser.error(f"unknown section {section}; choose from {', '.join(_SECTIONS)}")
     if "codec" in chosen:
         _codec(options)
     if "columns" in chosen:
@@ -83,7 +83,9 @@ def _codec(options: argparse.Namespace) -> None:
     print(f"Python {platform.python_version()}, kio {version('kio')}; best of {options.rounds} rounds taken in turns,")
     print(f"gc {'on' if options.gc else 'off'} while timing; each result is dropped before the next call, for both.")
     print("Both read the same bytes to equal values and write them back, checked first. Times kio: above 1 is faster;")
-    print("call: kafkascope.decode or encode against kio's reader or writer; bare: the function behind it, made once.")
+    print(
+        "call: kafkascope.decode or encode against kio's reader or writer; bare: the function that it calls, made once."
+    )
     print(f"The decoder is in {'C' if is_native() else 'Python: there was no compiler when it was built'}.")
     print("Floor, in us: CPython's marshal making the same objects in C; one copy of the bytes.")
     for direction in ("decode", "encode"):

@@ -1,4 +1,4 @@
-"""`read --stats` of a capture, again and again in one process: the best, without its start, as JSON.
+"""`read --stats` of a capture, repeatedly in one process: the best, without its start, as JSON.
 
 python -m bench.capture_stats clients.pcap --rounds 30
 """

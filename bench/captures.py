@@ -176,7 +176,7 @@ def _memory() -> Iterator[str]:
             took = run(command(Path(traffic.path)))
             peaks.append(took.peak_bytes)
             yield _line(label, traffic.file_bytes, took)
-        yield f"{label}: {peaks[1] / peaks[0]:.2f} times as much; {_MOST_GROWTH} at the most"
+        yield f"{label}: {peaks[1] / peaks[0]:.2f} times as much; at most {_MOST_GROWTH}"
 
 
 def _first_line(path: Path) -> Iterator[str]:
@@ -188,7 +188,7 @@ def _first_line(path: Path) -> Iterator[str]:
             wall, processor = zip(*(_until_first(file) for _ in range(_FIRST_LINE_RUNS)), strict=True)
             yield (
                 f"{label:<48}{1e3 * min(wall):6,.0f} at best, {1e3 * median(wall):6,.0f} in the middle,"
-                f" {1e3 * min(processor):6,.0f} of processor time; 1,000 at the most"
+                f" {1e3 * min(processor):6,.0f} of processor time; at most 1,000"
             )
 
 

@@ -31,7 +31,7 @@ from tests.judge.java import CACHE, COMPILED_AGAINST, jars
 
 _SOURCE = Path(__file__).parent / "java" / "ReadFrames.java"
 # A call has 16 MB of frames. Of large ones that are few, and the call itself would be most of it where only the headers
-# of their record batches are looked at: then it has so many, in memory that every machine has.
+# of their record batches are looked at: then it has this number, in memory that every machine has.
 _CALL_BYTES, _CALL_FRAMES, _MOST_BYTES = 16 << 20, 2_000, 256 << 20
 _KIO_SECONDS = 0.5
 _JAVA_SECONDS = 3.0
@@ -65,7 +65,7 @@ class Corpus:
 
 
 def lines(only: str = "", seconds: float = _JAVA_SECONDS) -> Iterable[str]:
-    """A line a message and what the ratios come to; `only` keeps messages whose label holds it."""
+    """One line per message, and what the ratios come to; `only` keeps messages whose label holds it."""
     warm = warm_up()
     yield f"kernel {'loaded' if warm.from_disk else 'compiled'} in {warm.seconds:.2f} s; kept in {warm.folder}"
     yield f"{_CALL_BYTES >> 20} MB of frames a call, of large ones {_CALL_FRAMES:,} or {_MOST_BYTES >> 20} MB;"
@@ -115,7 +115,7 @@ def _mean(ratios: Iterable[float]) -> float:
 
 
 def _corpus(case: Case) -> Corpus:
-    """Frames like the case's, no two alike: a kernel that meets one frame again and again would know it by heart."""
+    """Frames like the case's, no two alike: a kernel that reads one frame repeatedly would have it in the caches."""
     random = Random(f"{case.label} {_SEED}")
     count = min(_VARIANTS, max(4, (4 << 20) // len(case.data)))
     frames = []
@@ -147,7 +147,7 @@ def _varied(value: Any, random: Random, name: str = "") -> Any:
 
 
 def _record_data(size: int, random: Random) -> bytes:
-    """Batches of 16 KB at the most, as a producer's default makes them."""
+    """Batches of at most 16 KB, as a producer's default makes them."""
     batches = []
     offset = random.randint(0, 1 << 40)
     while size > 100:

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 @dataclass(frozen=True, slots=True)
 class Load:
     seconds: float
-    times: list[float]  # of each answer, sorted
+    times: list[float]  # of each response, sorted
     bytes: int
 
     @property

@@ -10,7 +10,7 @@ from kafkascope.codec.message import decode, encode
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """`value` is complete: every field is there, as decoding gives it."""
+    """`value` is complete: it has every field, as decoding returns it."""
 
     label: str
     name: str

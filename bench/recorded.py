@@ -10,7 +10,7 @@ import numpy.typing as npt
 from tests.captures import capture
 
 _FILE_HEADER, _RECORD, _SECONDS_AT = 24, 16, 0
-# Behind the record's own header: Ethernet's, then where IPv4 has its two addresses.
+# After the record's own header: Ethernet's, then where IPv4 has its two addresses.
 _ADDRESSES = (_RECORD + 14 + 12, _RECORD + 14 + 16)
 ETHERNET, IPV4 = 1, 0x0800
 # Between one time and the next.

@@ -20,7 +20,7 @@ US, MS = 1_000, 1_000_000
 LOST = 0.0072  # by the network: only the retransmission is recorded, milliseconds later
 AGAIN = 0.0045  # recorded, and retransmitted all the same
 UNRECORDED = 0.0008  # delivered, but the recorder dropped it: a gap
-LATE = 0.0110  # overtaken by those behind it; only where some are
+LATE = 0.0110  # overtaken by those after it, if there are any
 
 # Columns of a planned packet.
 TIME, STREAM, SEQUENCE, START, LENGTH, FLAGS, HIDDEN = range(7)
@@ -108,7 +108,7 @@ def put(step: Any, time: Any, stream: Any, sequence: Any, start: Any, length: An
 @_kernel
 def send(step: Any, state: Any, stream: Any, at: Any, start: Any, length: Any, first: Any) -> Any:
     """Segments of one write, and the acknowledgements they get; when the last byte has arrived. `first` is how long
-    the first segment is at the most."""
+    the first segment is at most."""
     mine, counts, rng = state.streams[stream], state.counts, state.rng
     time = max(at, mine[CLOCK_NS] + US)
     arrived = time
@@ -284,7 +284,7 @@ def write(rows: Any, order: Any, buffer: Any, streams: Any, ends: Any, out: Any)
         mine[EMITTED] = max(mine[EMITTED], stop)
         mine[HIGHEST] = max(mine[HIGHEST], stop)
         if sequence <= mine[RECEIVED] < stop:
-            # At most one segment is missing at a time: with it everything is there.
+            # At most one segment is missing at a time: with it everything has arrived.
             mine[RECEIVED] = mine[HIGHEST]
         if rows[row, HIDDEN]:
             continue

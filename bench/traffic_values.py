@@ -219,7 +219,7 @@ def _assignment(world: World) -> list[Value]:
 
 
 def group_heartbeat(world: World) -> Case:
-    """Of consumer and share groups. Mostly nothing is new, and then nothing is said."""
+    """Of consumer and share groups. Mostly nothing is new, and then nothing is sent."""
     news, member = world.random.random() < 0.2, world.member()
     request = {
         "groupId": world.group(),

@@ -26,7 +26,7 @@ class Topic:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """`waits` is a long poll that found nothing; `silent` gets no answer (acks 0)."""
+    """`waits` is a long poll that found nothing; `silent` gets no response (acks 0)."""
 
     request: Value
     response: Value
@@ -36,7 +36,7 @@ class Case:
 
 @dataclass(slots=True)
 class World:
-    """One cluster: what its clients name again and again."""
+    """One cluster: what its clients name repeatedly."""
 
     random: Random
     topics: list[Topic] = field(default_factory=list)

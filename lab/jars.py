@@ -92,7 +92,7 @@ def python_path(client: str) -> Path:
 
 
 def archive(release: str = KAFKA) -> Path:
-    """Where the class archive of this Java lies or will lie; `make_archive` in `lab.cluster` writes it. One a folder:
+    """The path of the class archive of this Java; `make_archive` in `lab.cluster` writes it. One a folder:
     whatever else is there is stale."""
     java = subprocess.run(["java", "-version"], capture_output=True, check=True).stderr
     key = hashlib.sha256(java + _digest(_pom(release)).encode()).hexdigest()

@@ -19,7 +19,7 @@ class Process:
     def __init__(
         self, command: list[str], output: Path, *, stdin: bool = False, environment: dict[str, str] | None = None
     ) -> None:
-        # SIGKILL for the child when its parent dies, so that even `kill -9` of Python leaves no broker behind
+        # SIGKILL for the child when its parent dies, so that even `kill -9` of Python leaves no broker running
         guard = ["setpriv", "--pdeathsig", "KILL", "--"] if shutil.which("setpriv") else []
         self.command = command[0]
         self.output = output

@@ -20,7 +20,7 @@ Event = dict[str, Any]
 
 
 class Program:
-    """A client process. `who` is its client id, unless the options say otherwise."""
+    """A client process. `who` is its client id, unless the options name another."""
 
     def __init__(self, who: str, command: list[str], folder: Path, environment: dict[str, str] | None = None) -> None:
         self.who = who

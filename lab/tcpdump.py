@@ -39,7 +39,7 @@ class Recording:
         self._process = None
 
     def check(self) -> None:
-        """After `stop`: what tcpdump said it saw."""
+        """After `stop`: what tcpdump printed that it saw."""
         log = self._log.read_text()
         captured = re.search(r"(\d+) packets captured", log)
         dropped = re.search(r"(\d+) packets dropped by kernel", log)

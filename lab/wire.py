@@ -14,7 +14,7 @@ _PAUSE_SECONDS = 0.05
 
 
 def call(address: str, api: str, version: int, value: dict[str, Any]) -> dict[str, Any]:
-    """OSError when the node does not answer."""
+    """OSError if the node doesn't respond."""
     host, port = address.rsplit(":", 1)
     with socket.create_connection((host, int(port)), _CALL_SECONDS) as link:
         link.sendall(encode_frame(f"{api}Request", version, value, {"clientId": "lab"}))
@@ -37,7 +37,7 @@ def _take(link: socket.socket, count: int) -> bytes:
 
 
 def until(label: str, ask: Callable[[], T | None], seconds: float) -> T:
-    """The first true answer; TimeoutError with `what` when none came in time."""
+    """The first true result; TimeoutError with `what` when none came in time."""
     deadline = time.monotonic() + seconds
     while True:
         answer = ask()

@@ -95,7 +95,12 @@ def test_the_manual_of_the_wheel_is_rendered_without_a_checkout(wheel: Path, tmp
 def test_the_wheel_holds_nothing_but_the_package(wheel: Path) -> None:
     tops = {name.partition("/")[0] for name in zipfile.ZipFile(wheel).namelist()}
     # Spark looks for data sources in modules of this prefix.
-    assert tops == {"kafkascope", "pyspark_kafkascope", f"kafkascope-{kafkascope.__version__}.dist-info"}
+    assert tops == {
+        "kafkascope",
+        "pyspark_kafkascope",
+        "pyspark_kafkascope_share",
+        f"kafkascope-{kafkascope.__version__}.dist-info",
+    }
 
 
 def test_the_wheel_carries_the_licence_and_the_command(wheel: Path) -> None:

@@ -1,7 +1,9 @@
-"""Docstrings, comments and texts of src/ are in plain technical English, as the docs are."""
+"""Docstrings, comments and texts of the sources, descriptions in JSON Schemas and cells of the notebook are in plain
+technical English, as the docs are."""
 
 import ast
 import io
+import json
 import re
 import tokenize
 from collections.abc import Iterator
@@ -15,9 +17,12 @@ ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "kafkascope"
 TOP = "top-level modules"
 ROOMS = (TOP, *sorted(path.name for path in SOURCE.iterdir() if (path / "__init__.py").is_file()))
+BESIDE = ("bench", "lab", "tools")
 
 
 def modules(room: str) -> list[Path]:
+    if room in BESIDE:
+        return sorted((ROOT / room).rglob("*.py"))
     return sorted(SOURCE.glob("*.py") if room == TOP else (SOURCE / room).rglob("*.py"))
 
 
@@ -62,9 +67,35 @@ def found_in(path: Path) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("room", ROOMS)
+@pytest.mark.parametrize("room", [*ROOMS, *BESIDE])
 def test_sources_use_plain_words(room: str) -> None:
     found = [line for path in modules(room) for line in found_in(path)]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.schema.json")), ids=lambda path: path.name)
+def test_descriptions_of_schemas_use_plain_words(path: Path) -> None:
+    texts = re.findall(r'"(?:description|title)": "((?:[^"\\]|\\.)*)"', path.read_text(encoding="utf-8"))
+    found = [f"{text}: {word}" for text in texts for word in unwanted(re.sub(r"`[^`]*`", "…", text))]
+    assert texts
+    assert not found, "\n".join(found)
+
+
+def test_the_notebook_uses_plain_words() -> None:
+    cells = json.loads((ROOT / "docs" / "explore.ipynb").read_text(encoding="utf-8"))["cells"]
+    texts = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"]
+    found = [word for text in texts for word in unwanted(re.sub(r"`[^`]*`", "…", text))]
+    assert texts
+    assert not found, "\n".join(found)
+
+
+def test_scripts_of_the_pages_use_plain_words() -> None:
+    found = []
+    for path in sorted(SOURCE.rglob("*.js")):
+        for text in re.findall(
+            r"//[^\n]*|/\*.*?\*/|\"[^\"\n]* [^\"\n]*\"", path.read_text(encoding="utf-8"), re.DOTALL
+        ):
+            found += [f"{path.name}: {text}: {word}" for word in unwanted(text)]
     assert not found, "\n".join(found)
 
 

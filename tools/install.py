@@ -1,7 +1,7 @@
 """Installs the pinned packages for `make setup`. No file is unpacked or run whose hash is not in `constraints.txt`.
 
 pip checks no hash of what it fetches to build a package from source, and pyspark is published as source alone. So the
-builders come first, by hash as well, and pip is told to build with them.
+builders come first, by hash as well, and pip builds with them.
 """
 
 import platform

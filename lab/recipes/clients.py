@@ -56,7 +56,7 @@ def play(stage: Stage) -> None:
     running.append(
         stage.python("kafka_python_client", "kafka-python", {**common, "compression": "gzip"}, _KAFKA_PYTHON)
     )
-    # this release still speaks SaslHandshake v0 with bare tokens behind it
+    # this release still speaks SaslHandshake v0 followed by bare tokens
     login = {
         "kafka.bootstrap.servers": stage.cluster.sasl_bootstrap,
         "kafka.security_protocol": "SASL_PLAINTEXT",

@@ -15,7 +15,7 @@ def play(stage: Stage) -> None:
     observer = 4
     cluster.freeze(frozen)
     stage.note("frozen", node=frozen)
-    watch.wait_for("the frozen follower behind", lambda event: _lag(event, frozen) >= 12)
+    watch.wait_for("the frozen follower to lag", lambda event: _lag(event, frozen) >= 12)
     cluster.thaw(frozen)
     thawed = stage.note("thawed", node=frozen)
     watch.wait_for("the follower caught up", lambda event: event["at"] > thawed and 0 <= _lag(event, frozen) <= 5)
@@ -38,7 +38,7 @@ def play(stage: Stage) -> None:
 
 
 def _lag(event: dict[str, Any], node: int) -> int:
-    """Records behind the leader, −1 where the answer does not tell."""
+    """Lag in records, −1 if the response doesn't show it."""
     ends = {replica["id"]: int(replica["logEndOffset"]) for replica in event.get("voters", ())}
     leads = ends.get(event.get("leader", -1), -1)
     return leads - ends[node] if ends.get(node, -1) >= 0 and leads >= 0 else -1

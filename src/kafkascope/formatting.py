@@ -65,9 +65,9 @@ def file_name(path: str) -> str:
     return "/".join(part for part in path.rstrip("/").rsplit("/", 2)[-2:] if part and not part.endswith(":")) or path
 
 
-def join_names(names: Sequence[str]) -> str:
+def join_names(names: Sequence[str], last: str = "and") -> str:
     """`a`, `a and b`, `a, b and c`."""
-    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+    return f" {last} ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
 def name_some(names: Iterable[str], left_out: int) -> str:

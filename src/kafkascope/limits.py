@@ -173,6 +173,9 @@ MAX_KNOWN_PARTITIONS = 100_000
 # Ranges of offsets that a share group member holds at one broker: of the 2,000 records that a broker locks in each of
 # 250 partitions (group.share.partition.max.record.locks), each separately.
 MAX_HELD_RANGES = 500_000
+# Ranges of offsets in one batch of the Spark source of share groups, which are 20 bytes each in Spark's offset log: ten
+# partitions of which every second record is acquired, of 2,000 that a broker locks in each.
+MAX_BATCH_RANGES = 10_000
 # Record data that waits in a share group member, and that its pending fetches may bring: eight of 16 MiB. Records that
 # were handed out belong to the application.
 MAX_BUFFERED_RECORD_BYTES = 134_217_728

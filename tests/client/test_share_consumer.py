@@ -158,6 +158,30 @@ def test_a_quick_application_has_the_next_fetch_under_way_while_it_works(
     asyncio.run(run())
 
 
+def test_waiting_costs_nothing(cluster: "Lab") -> None:
+    """The pump has a turn when something happens, or once a second."""
+
+    async def run() -> None:
+        async with stage(cluster.bootstrap) as on:
+            topic, group = await prepare(on, 0)
+            async with share_consumer(cluster.bootstrap, group=group, topics=[topic], timeout=PATIENCE) as consumer:
+                turns, turn = 0, consumer._pump.turn
+
+                def counted() -> float:
+                    nonlocal turns
+                    turns += 1
+                    return turn()
+
+                consumer._pump.turn = counted  # type: ignore[method-assign]
+                begun = time.monotonic()
+                assert await consumer.take(3.0) is None
+                metrics = consumer.metrics
+                requests = metrics.fetches + metrics.heartbeats + metrics.acknowledges
+                assert turns < 20 + 10 * requests + 5 * (time.monotonic() - begun)
+
+    asyncio.run(run())
+
+
 def test_the_plain_consumer_accepts_implicitly_what_was_asked_past(cluster: "Lab") -> None:
     async def prepared() -> tuple[str, str]:
         async with stage(cluster.bootstrap) as on:

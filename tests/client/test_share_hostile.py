@@ -14,10 +14,11 @@ from uuid import UUID
 
 import pytest
 
+from kafkascope.client import share_consumer
 from kafkascope.client.settings import Address
 from kafkascope.codec.frame import DecodedFrame, decode_frame
 from kafkascope.codec.records.record_data import Record, encode_records, new_batch
-from kafkascope.errors import DecodeError
+from kafkascope.errors import DecodeError, UsageError
 from tests.client.servers import BROKER, Peer, ranges, serving
 from tests.client.share.broker_model import MEMBER, Model
 from tests.client.share.mangle import fitted, mangled
@@ -41,6 +42,8 @@ class Brokers:
         self.model = Model(seed)
         self.model._check = lambda *_: None  # type: ignore[method-assign]
         self.honest = self.chance.choice(HONEST)
+        # By node.
+        self.versions = {1: BROKER, 2: BROKER}
         self.addresses: dict[int, Address] = {}
         self.handed: list[tuple[UUID, int, int, int]] = []
         self.acknowledged = 0
@@ -65,7 +68,7 @@ class Brokers:
     def value(self, request: DecodedFrame, node: int) -> dict[str, Any]:
         brokers = [{"nodeId": number, "host": at.host, "port": at.port} for number, at in self.addresses.items()]
         if request.api == "ApiVersions":
-            return {"apiKeys": ranges(BROKER)}
+            return {"apiKeys": ranges(self.versions[node])}
         if request.api == "FindCoordinator":
             return {"coordinators": [{"key": "g", **brokers[0]}]}
         assert request.body is not None and request.api is not None
@@ -166,3 +169,32 @@ def test_nothing_is_acknowledged_that_was_not_handed_out(
     """Each broker asserts it at every request. Here: the runs were about something."""
     assert sum(brokers.acknowledged for _, brokers in runs) > 20
     assert sum(bool(re.search(rb"^orders-\d ", done.stdout)) for done, _ in runs) > 2
+
+
+# Of Kafka 4.1: without renewal and record limits.
+OLD = BROKER | {78: (1, 1), 79: (1, 1)}
+
+
+@pytest.mark.parametrize(
+    ("options", "nodes"), [({}, (1, 2)), ({"renew": True}, (2,)), ({"acquire_mode": "record_limit"}, (2,))]
+)
+def test_brokers_that_are_too_old_are_an_error_and_not_a_loss(options: dict[str, Any], nodes: tuple[int, ...]) -> None:
+    """All of them, or some, as during an upgrade."""
+    brokers = Brokers(1)
+    brokers.honest, brokers.model.faults = 10**9, False
+    brokers.versions |= dict.fromkeys(nodes, OLD)
+
+    async def run() -> None:
+        async with (
+            serving_both(brokers) as host,
+            share_consumer(host, group="g", topics=["orders"], timeout=30.0, **options) as consumer,
+        ):
+            while True:
+                batch = await consumer.take(30.0)
+                assert batch is not None
+                batch.renew()
+                await consumer.commit()
+                batch.accept()
+
+    with pytest.raises(UsageError, match=r"need Kafka 4\.2 or newer"):
+        asyncio.run(run())

@@ -20,6 +20,7 @@ SECTIONS: dict[str, str | tuple[str, ...]] = {
     "The quorum": "quorum_",
     "APIs and clients": ("api_", "client_"),
     "The recording": "recording_",
+    "Log directories": ("log_", "partition_", "transaction_", "group_"),
 }
 
 

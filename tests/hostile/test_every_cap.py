@@ -98,6 +98,7 @@ DRIVEN_BY = {
     "MAX_UNKNOWN_VERSIONS": ("client/test_looks.py", "test_versions_that_nobody_knows_are_listed_up_to_a_limit"),
     "MAX_KNOWN_PARTITIONS": (_SMALL, "test_leaders_beyond_the_cap_are_forgotten"),
     "MAX_HELD_RANGES": ("client/share/test_session.py", "test_ranges_beyond_the_cap_are_left_to_expire"),
+    "MAX_BATCH_RANGES": ("pipeline/share/test_batches.py", "test_a_batch_has_so_many_ranges_and_the_rest_waits"),
     "MAX_BUFFERED_RECORD_BYTES": (_CLIENT, "test_records_that_wait_for_the_application_take_what_their_cap_says"),
     "MAX_UPLOAD_BYTES": (_EXPLORER, "test_an_upload_takes_what_its_cap_says"),
     "MAX_DECODE_SECONDS": (

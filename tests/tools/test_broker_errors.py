@@ -35,7 +35,7 @@ def test_facts_are_added_to_those_that_are_there(tmp_path: Path) -> None:
 def test_the_release_is_said_where_it_is_not_clear(tmp_path: Path) -> None:
     file, probe = tmp_path / "broker_errors.txt", tmp_path / "probe.json"
     probed(probe, ["4.3", "4.4"], ("ListOffsets", 1, UNKNOWN_TOPIC))
-    with pytest.raises(SystemExit, match=r"fits 4\.3 and 4\.4; say --release"):
+    with pytest.raises(SystemExit, match=r"fits 4\.3 and 4\.4; use --release"):
         add_probes(file, [probe], None)
     add_probes(file, [probe], "4.3.1")
     assert file.read_text().endswith(" 1 4.3\n")

@@ -1,5 +1,5 @@
 """The maintainer's command, `python -m tools.catalog build | add VERSION | source FOLDER RELEASE | handlers |
-exceptions | facts PROBE…`: jars, a source folder or what live brokers answered in, the catalog's text files out."""
+exceptions | facts PROBE…`: writes the catalog's text files from jars, a source folder or responses of live brokers."""
 
 import argparse
 import subprocess
@@ -32,7 +32,7 @@ def main() -> None:
     source.add_argument("folder", type=Path)
     source.add_argument("release", help="the name it gets, for example 4.5")
     commands.add_parser("handlers", help="which errors the broker's compiled code names for each API")
-    commands.add_parser("exceptions", help="the superclasses of the exceptions that error codes stand for")
+    commands.add_parser("exceptions", help="the superclasses of the exceptions of error codes")
     facts = commands.add_parser("facts", help="add the errors that live brokers returned to the catalog")
     facts.add_argument("probe", nargs="+", type=Path, help="what `kafkascope probe HOST --json` printed")
     facts.add_argument("--release", help="of all brokers probed; needed where their versions fit several releases")
@@ -78,7 +78,7 @@ def add_release(version: str) -> None:
         except subprocess.CalledProcessError:
             print(f"{artifact} {version} is not published")
     if "kafka-clients" not in published:
-        raise SystemExit(f"kafka-clients {version} is not to be had; nothing was changed")
+        raise SystemExit(f"kafka-clients {version} is unavailable; nothing was changed")
     lines[name] = " ".join([name, version, *published])
     remark = lines.pop("#")
     file.write_text("\n".join([remark, *(lines[key] for key in sorted(lines, key=release_key))]) + "\n")

@@ -50,7 +50,7 @@ def _add_probe(facts: Facts, probe: Mapping[str, Any], release: str | None) -> N
     """SystemExit where the release is not clear, or something was seen that the catalog has no place for."""
     release_name = release or (probe["releases"][0] if len(probe["releases"]) == 1 else None)
     if release_name is None:
-        raise SystemExit(f"{probe['address']} fits {' and '.join(probe['releases']) or 'no release'}; say --release")
+        raise SystemExit(f"{probe['address']} fits {' and '.join(probe['releases']) or 'no release'}; use --release")
     catalog_release = check_release(release_name)
     for proof in probe["proofs"]:
         for seen in proof["errors"]:

@@ -49,7 +49,7 @@ class ClassFile:
         self.methods = {(name, kind): self._steps(code["Code"]) for name, kind, code in methods if "Code" in code}
 
     def text(self, index: int) -> str:
-        """The string that a Utf8, Class or String constant stands for."""
+        """The string that a Utf8, Class or String constant is."""
         tag, a, b = self.pool[index]
         return self.data[a : a + b].decode("utf-8", "replace") if tag == 1 else self.text(a) if tag in (7, 8) else ""
 

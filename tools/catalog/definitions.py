@@ -139,7 +139,7 @@ def _kips(comments: list[str]) -> dict[int, list[int]]:
     # Only at the head of a remark: "Version 14 is the same as version 13" speaks of 14. One file spells it "Verison 5".
     heads = list(re.finditer(r"\b(?:Ver(?:si|is)on|[Ss]tarting (?:from|in|with) version|[Ii]n version) (\d+)\b", text))
     for head, following in zip_longest(heads, heads[1:]):
-        # "This API can return X (KIP-1152)" behind a version's remark speaks of no version.
+        # "This API can return X (KIP-1152)" after a version's remark isn't about a version.
         remark = text[head.end() : following.start() if following else None].partition("This API")[0]
         for number in map(int, re.findall(r"KIP-(\d+)", remark)):
             numbers = by_version.setdefault(int(head.group(1)), [])
@@ -149,7 +149,7 @@ def _kips(comments: list[str]) -> dict[int, list[int]]:
 
 
 def _errors(comments: list[str]) -> list[ListedError]:
-    """The `Supported errors` comment. Its heading or a remark behind an error (`only for X`) names the fields."""
+    """The `Supported errors` comment. Its heading or a remark after an error (`only for X`) names the fields."""
     listed: dict[str, ListedError] = {}
     heading: tuple[str, ...] = ()
     for line in comments:

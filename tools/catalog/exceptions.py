@@ -1,6 +1,6 @@
 """Lists the Java exceptions of error codes from Kafka's client jar, with their packages and superclasses.
 
-They say what a client does with it: retries, refreshes its metadata, starts anew, or gives up.
+They decide what a client does with it: retry, refresh its metadata, start again, or fail.
 """
 
 import zipfile

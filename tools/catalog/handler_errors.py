@@ -64,13 +64,13 @@ _LAYERS = {
     r"\.(acknowledge|releaseAcquiredRecords)",
 }
 
-# methods that answer someone else's request (members that wait for a rebalance, fetches that wait for records) or apply
-# what was decided (replay), and a timer whose error is turned into COORDINATOR_NOT_AVAILABLE before it is sent
+# methods that respond to someone else's request (members that wait for a rebalance, fetches that wait for records) or
+# apply what was decided (replay), and a timer whose error is turned into COORDINATOR_NOT_AVAILABLE before it is sent
 _SKIPPED = re.compile(
     r".*\.(replay|prepareRebalance|convertTo(Classic|Consumer)Group|onBecomeFollower|transitionTo\w+)|.*OperationTimeout\.run"
 )
 
-# answered before the dispatch, or by shared classes, in methods of theirs whose errors only this API sends on
+# responded to before the dispatch, or by shared classes, in methods of theirs whose errors only this API sends on
 LOG, _CACHE = "org/apache/kafka/storage/internals/log/", "org/apache/kafka/metadata/KRaftMetadataCache"
 _EXTRA = {
     "SASL_HANDSHAKE": [(_SASL, "handleHandshakeRequest")],
@@ -138,7 +138,7 @@ class Classes:
         return [(owner, *key) for key in class_file.methods if name in (None, key[0])] if class_file else []
 
     def _exceptions(self) -> Iterator[tuple[str, str]]:
-        """`NAME(code, text, SomethingException::new)`: the name and the constructor stand side by side."""
+        """`NAME(code, text, SomethingException::new)`: the name and the constructor are next to each other."""
         errors = self.find(_ERRORS)
         if errors is None:
             raise SystemExit("no kafka-clients among the jars: Errors is missing")
@@ -232,7 +232,7 @@ def follow(classes: Classes, here: str, step: Step, depth: int) -> Iterator[tupl
 def error(classes: Classes, where: str, step: Step) -> str | None:
     """The error that a step can send: one that it names or makes.
 
-    An error that is only compared with counts where answers are built, as it is sent on; an exception that is only
+    An error that is only compared with counts where responses are built, as it is sent on; an exception that is only
     matched counts where a caught exception becomes a partition's error.
     """
     kind, (owner, name, _) = step

@@ -301,7 +301,7 @@ def _note(
 
 
 def _relaxed(value: object) -> object:
-    """`bytes` and `records` are one wire, and a null that a later release allowed is no other layout."""
+    """`bytes` and `records` are one wire, and a null that a later release allowed doesn't change the layout."""
     if isinstance(value, tuple):
         if len(value) == 6 and isinstance(value[0], str):
             name, type_, _, tag, default, children = value

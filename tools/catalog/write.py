@@ -113,7 +113,7 @@ def _field_lines(fields: list[MergedField], newest: int, depth: int) -> list[str
 
 
 def write_folder(folder: Path, files: dict[str, list[str]]) -> None:
-    """Exactly these files: one that a message no longer has goes away."""
+    """Exactly these files: one whose message no longer exists is deleted."""
     folder.mkdir(parents=True, exist_ok=True)
     for path in folder.glob("*.txt"):
         if path.stem not in files:

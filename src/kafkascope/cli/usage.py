@@ -1,16 +1,20 @@
 """Words click's usage errors as the command line words its own. Each line names the flag, argument or command."""
 
 import re
-from difflib import get_close_matches
 
 import click
+
+from kafkascope.formatting import join_names
 
 _PLAIN = (
     (r"is not a valid (?:integer(?: range)?)$", "isn't a whole number"),
     (r"is not a valid (?:float(?: range)?)$", "isn't a number"),
     (r"is not in the range (\S+)<=x<=(\S+)$", r"isn't between \1 and \2"),
+    (r"(-?\d+)\.0 is not in the range", r"\1 is not in the range"),
+    (r"is not in the range 0<x<=(\S+)$", r"isn't more than 0 and at most \1"),
     (r"is not in the range x>=(\S+)$", r"is less than \1"),
     (r"is not in the range x>(\S+)$", r"isn't more than \1"),
+    (r"^Directory '(.*)' is a file$", r"\1 is a file; give a folder"),
     (r"^Option '(\S+)' requires an argument$", r"\1 needs a value"),
     (r"^Option '(\S+)' does not take a value$", r"\1 takes no value"),
     (r"^Got unexpected extra arguments? \((.*)\)$", r"too many arguments: \1"),
@@ -20,7 +24,7 @@ _PLAIN = (
 def usage_line(error: click.UsageError) -> str:
     """unknown option --nope; did you mean --group?"""
     if isinstance(error, click.NoSuchOption):
-        near = " or ".join(error.possibilities or ())
+        near = join_names(error.possibilities or (), "or")
         return f"unknown option {error.option_name}" + (f"; did you mean {near}?" if near else "")
     if isinstance(error, click.MissingParameter):
         choices = _choices(error.param)
@@ -47,6 +51,9 @@ def _choices(parameter: click.Parameter | None) -> str:
 
 
 def _unknown_command(name: str, commands: list[str]) -> str:
+    # difflib costs 10 ms to import: only a mistake pays for it.
+    from difflib import get_close_matches
+
     near = get_close_matches(name, commands, n=1)
     hint = f"did you mean {near[0]}?" if near else f"the commands are {', '.join(commands)}"
     return f"unknown command {name}; {hint}"
@@ -56,4 +63,4 @@ def _name(error: click.BadParameter) -> str:
     hint = error.param_hint
     if hint is None:
         hint = error.param.get_error_hint(error.ctx) if error.param and error.ctx else ""
-    return hint.strip("'\"") if isinstance(hint, str) else " or ".join(hint)
+    return hint.strip("'\"").removesuffix("...") if isinstance(hint, str) else " or ".join(hint)

@@ -6,6 +6,17 @@ from typing import Any, get_type_hints
 import pyarrow as pa
 
 from kafkascope.capture.exchanges.exchange_columns import TIME
+from kafkascope.health.disks.rows import (
+    CompactionWaste,
+    DeadGroup,
+    GroupOffset,
+    LogHealth,
+    MetadataRow,
+    OpenTransaction,
+    PartitionEvent,
+    ShareAgreement,
+    ShareState,
+)
 from kafkascope.health.quorum.rows import QuorumHappening, QuorumReplica
 from kafkascope.health.share.events import Delivery
 from kafkascope.health.share.group_health import ShareGroupHealth
@@ -194,6 +205,15 @@ MARTS = {
         ("topics", TOPICS_SCHEMA),
         ("brokers", BROKERS),
         ("groups", GROUPS_SCHEMA),
+        ("metadata_at", schema_of(MetadataRow)),
+        ("partition_events", schema_of(PartitionEvent)),
+        ("group_offsets", schema_of(GroupOffset)),
+        ("share_state", schema_of(ShareState)),
+        ("share_agreement", schema_of(ShareAgreement)),
+        ("open_transactions", schema_of(OpenTransaction)),
+        ("dead_groups", schema_of(DeadGroup)),
+        ("compaction_waste", schema_of(CompactionWaste)),
+        ("log_health", schema_of(LogHealth)),
         ("findings", FINDINGS),
         ("incidents", INCIDENTS),
     )

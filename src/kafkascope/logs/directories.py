@@ -70,7 +70,7 @@ class LocalDisk:
         try:
             return None if os.path.isdir(path) else os.stat(path).st_size
         except FileNotFoundError:
-            raise NotFoundError(f"{path}: there is no such file or folder") from None
+            raise NotFoundError(f"{path}: no such file or directory") from None
         except OSError as error:
             raise InputError(f"{path}: {(error.strerror or str(error)).lower()}") from None
 

@@ -5,6 +5,7 @@ from fnmatch import fnmatchcase
 from functools import cache
 
 from kafkascope.errors import NotFoundError, UsageError
+from kafkascope.formatting import join_names
 from kafkascope.schema.catalog import apis, index
 
 _LONGEST_ECHO = 60
@@ -80,7 +81,7 @@ def suggest(name: str, kinds: Collection[str] = API_KINDS, nothing: str = "`kafk
     if other and other[1] not in kinds:
         return f"; it is {describe_kind(*other)}"
     near = close_names(name, kinds)
-    return f"; did you mean {' or '.join(near)}?" if near else f"; {nothing}"
+    return f"; did you mean {join_names(near, 'or')}?" if near else f"; {nothing}"
 
 
 def kind_of(name: str) -> tuple[str, str] | None:

@@ -167,6 +167,16 @@ def test_a_session_that_is_gone_is_opened_again_with_all_partitions(code: int) -
     assert again is not None and (again.epoch, names(again.value)) == (0, [0, 1])
 
 
+def test_a_broker_with_too_many_sessions_is_reported_once() -> None:
+    session = ShareSession(1, "g", "m")
+    session.wanted = frozenset((ZERO,))
+    problems = []
+    for now in (0.0, 10.0, 20.0):
+        assert session.request(now, LIMITS, flush=False) is not None
+        problems += session.received(response(code=133), now).problems
+    assert [(problem.code, problem.severe) for problem in problems] == [(133, False)]
+
+
 def test_a_redelivery_ends_what_was_held_before() -> None:
     session = opened((0, 9, 1))
     session.holdings[ZERO].acknowledge(3, 3, Acknowledge.ACCEPT)

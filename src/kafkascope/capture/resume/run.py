@@ -17,7 +17,7 @@ from kafkascope.capture.base.flow import (
     PieceKind,
     Problem,
 )
-from kafkascope.capture.exchanges.exchanges import Ends, Pairer, Recordings
+from kafkascope.capture.exchanges.exchanges import Ends, ExchangeBatch, Pairer, Recordings
 from kafkascope.capture.exchanges.identity import connection_hash, connection_name
 from kafkascope.capture.exchanges.pairing import LONGEST_WAIT_NS
 from kafkascope.capture.files.packets import CHUNK_BYTES
@@ -49,6 +49,7 @@ from kafkascope.capture.resume.pairs import (
 from kafkascope.capture.resume.places import LatePieces, PlaceReader, PlaceWriter
 from kafkascope.capture.resume.reread import Reopen, ReopenTracker, RereadRanges
 from kafkascope.capture.resume.state import NOWHERE, Carried, CarriedSearch, CarriedStream, Ints
+from kafkascope.capture.resume.stretch import ALL_PACKETS, Stretch
 from kafkascope.capture.resume.tcp import (
     add_early_ranges,
     delivered_of,
@@ -80,7 +81,8 @@ class Part:
     is read in this run; `reopen` finds the files of earlier runs. A connection without a packet for `idle_ns` of the
     recording counts as ended. Packets come in batches of `chunk_bytes`, larger if few of them are chosen. Without
     `tells_files`, another run reports what is wrong with the files themselves. `on_gone` is called with Kafka
-    connections that ended and are forgotten before the run is over."""
+    connections that ended and are forgotten before the run is over. Runs that read the same connections have a
+    `stretch` each; bodies outside it aren't read, unless `on_elsewhere` wants these exchanges."""
 
     carried: Sequence[Carried] = ()
     last: bool = True
@@ -91,6 +93,8 @@ class Part:
     chunk_bytes: int = CHUNK_BYTES
     tells_files: bool = True
     on_gone: Callable[[Connection, Ends], None] = lambda _connection, _ends: None
+    stretch: Stretch = ALL_PACKETS
+    on_elsewhere: Callable[[ExchangeBatch], None] | None = None
 
     def mine(self) -> list[Carried]:
         """Those of `carried` that this run reads: its connections get their numbers."""

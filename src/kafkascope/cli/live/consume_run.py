@@ -160,7 +160,10 @@ class _Run:
             sys.stdout.flush()
             while (choice := _LETTERS.get((await _typed()).strip().lower()[:1], "")) not in _OUTCOMES:
                 if choice == "renew":
-                    record.renew()
+                    try:
+                        record.renew()
+                    except UsageError as error:  # by brokers that can't
+                        note(f"kafkascope: {error}")
                 elif choice == "quit":
                     return False
             self._settle(record, choice)

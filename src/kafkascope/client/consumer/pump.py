@@ -21,8 +21,8 @@ _LONGEST_WAIT = 1.0
 
 
 class Pump:
-    """`before` is called before each look at what to send, `after` when something came back. Both may take some time,
-    as the requests wait for them."""
+    """`before` is called before each look at what to send, `after` when something came back, and not otherwise: whoever
+    waits for it wakes the pump in turn. Both may take some time, as the requests wait for them."""
 
     def __init__(
         self, cluster: "Cluster", member: ShareMember, before: Callable[[float], None], after: Callable[[], None]
@@ -32,10 +32,14 @@ class Pump:
         self._loop = asyncio.get_running_loop()
         self._wake = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
+        # Whether a response, or its loss, has come since `after` was called.
+        self._news = False
         self.fetch = False
         self.flush = False
         # Why the last request got no response; None after one that did.
         self.last_error: KafkascopeError | None = None
+        # What one of the brokers is too old for, while others aren't.
+        self.too_old: UsageError | None = None
         self.requests = 0
 
     def wake(self) -> None:
@@ -61,7 +65,9 @@ class Pump:
             while True:
                 self._wake.clear()
                 now = self.turn()
-                self._after()
+                if self._news or member.results or member.problems:
+                    self._news = False
+                    self._after()
                 if member.closed:
                     return
                 delay = min(member.next_at(now, fetch=self.fetch) - now, _LONGEST_WAIT)
@@ -85,6 +91,9 @@ class Pump:
                 self._member.received(send, {"errorCode": error.code, "memberEpoch": 0}, self._loop.time())
             else:
                 self._member.lost(send, self._loop.time())
+        except UsageError as error:
+            self.too_old = error
+            self._member.lost(send, self._loop.time())
         except KafkascopeError as error:
             # Also a response that can't be decoded: whatever it was, the member goes on without it.
             self.last_error = error
@@ -96,6 +105,7 @@ class Pump:
             self.last_error = None
             self._member.received(send, answer.value, self._loop.time())
         finally:
+            self._news = True
             self._wake.set()
 
     async def _call(self, send: Send) -> "Answer":

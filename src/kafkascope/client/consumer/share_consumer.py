@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 from weakref import WeakSet
@@ -113,14 +113,14 @@ class ShareConsumer:
         self._changed = asyncio.Event()
         self._loop = asyncio.get_running_loop()
         self._waiting = 0
-        self._closed = self._renews = False
+        self._closed = self._renews = self._can_renew = False
         # Other threads append to these.
         self._listed: deque[ShareBatch] = deque()
         self._renewals: deque[tuple[ShareBatch, int, int]] = deque()
         self._live: WeakSet[ShareBatch] = WeakSet()
         # When the last records were handed out and how long their lock is; what is about to leave the buffer.
         self._handed_out: tuple[float, float] | None = None
-        self._quick = False
+        self._quick = self._hurries = False
         self._leaving = 0
         # Handed out last, for implicit acknowledgement.
         self._current: ShareBatch | None = None
@@ -167,11 +167,9 @@ class ShareConsumer:
         while True:
             self._raise_errors()
             while self._member.deliveries:
-                if self._read_ahead():
-                    # The next fetch goes out before the application works on these records.
-                    self._leaving = self._member.deliveries[0].offsets
-                    self._pump.turn()
-                    self._leaving = 0
+                if self._reads_ahead:
+                    self._fetch_ahead()
+                    # Its task sends the request now.
                     await asyncio.sleep(0)
                     if not self._member.deliveries:
                         break
@@ -295,25 +293,39 @@ class ShareConsumer:
         missing = share_groups_missing(versions, self._cluster)
         if missing is not None:
             raise missing
-        if self.options.needs_version_2 and versions[_FETCH_KEY][1] < 2:
-            raise UsageError(f"{self._cluster.settings.bootstrap[0]}: {NEEDS_42}")
+        self._can_renew = versions[_FETCH_KEY][1] >= 2
+        if self.options.needs_version_2 and not self._can_renew:
+            raise self._too_old()
         self._member.limits = self.options.limits(versions[_FETCH_KEY][1])
-        self._renews = self.options.renew is True or (self.options.renew is None and versions[_FETCH_KEY][1] >= 2)
+        self._renews = self._can_renew and self.options.renew is not False
+
+    def _too_old(self) -> UsageError:
+        return UsageError(f"{self._cluster.settings.bootstrap[0]}: {NEEDS_42}")
 
     def _before_poll(self, now: float) -> None:
         self._collect(now)
         if self._renews:
             self._renew_due(now)
         waited_for = self._waiting > 0 and not self._member.deliveries
-        self._pump.fetch = not self._closed and (waited_for or self._buffered() - self._leaving < self._read_ahead())
+        room = self._buffered() - self._leaving < (self.options.read_ahead or 0)
+        self._pump.fetch = not self._closed and (waited_for or room or self._hurries)
 
-    def _read_ahead(self) -> int:
-        options = self.options
-        if options.read_ahead is not None:
-            return options.read_ahead
+    @property
+    def _reads_ahead(self) -> bool:
+        if self.options.read_ahead is not None:
+            return self.options.read_ahead > 0
         # Whoever limits records wants no more of them locked.
-        exact = self._member.limits.mode == AcquireMode.RECORD_LIMIT
-        return options.max_records if self._quick and not exact else 0
+        return self._quick and self._member.limits.mode != AcquireMode.RECORD_LIMIT
+
+    def _fetch_ahead(self) -> None:
+        """Fetches before the application works on the next records. Unless it was asked for, for what is there now:
+        acknowledgements would wait for the response."""
+        member, limits = self._member, self._member.limits
+        self._leaving = member.deliveries[0].offsets
+        if self.options.read_ahead is None and self._buffered() == self._leaving:
+            self._hurries, member.limits = True, replace(limits, max_wait=0.0)
+        self._pump.turn()
+        self._leaving, self._hurries, member.limits = 0, False, limits
 
     def _after_poll(self) -> None:
         """What came back: whoever waits looks at it."""
@@ -346,6 +358,8 @@ class ShareConsumer:
         return not (result.type == Acknowledge.RENEW and self._renews)
 
     def _raise_errors(self) -> None:
+        if self._pump.too_old is not None:
+            raise self._pump.too_old
         if self._errors:
             raise self._errors.pop(0)
         if self._refused:
@@ -397,10 +411,15 @@ class ShareConsumer:
 
     def _renew(self, batch: ShareBatch, first: int, last: int) -> None:
         self._check_running()
+        if not self._can_renew:
+            raise self._too_old()
         self._renewals.append((batch, first, last))
         self._pump.wake_from_anywhere()
 
     def _collect(self, now: float) -> None:
+        if self._listed or self._renewals:
+            # There may be nothing to send and no result: a batch without open records.
+            self._changed.set()
         while self._listed:
             batch = self._listed.popleft()
             for first, last, kind in batch._take_marks():

@@ -14,6 +14,10 @@ class Backoff:
         self._failures = 0
         self.until = float("-inf")
 
+    @property
+    def failing(self) -> bool:
+        return self._failures > 0
+
     def failed(self, now: float) -> None:
         self.until = now + min(_FIRST * 2 ** min(self._failures, _MOST_DOUBLINGS), _LONGEST)
         self._failures += 1

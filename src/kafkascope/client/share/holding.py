@@ -198,6 +198,12 @@ class Holding:
             if piece.state == HELD and piece.last >= first and (delivery is None or piece.delivery == delivery):
                 yield Range(max(piece.first, first), min(piece.last, last)), piece.until
 
+    def waiting(self) -> Iterator[tuple[Acquired, float]]:
+        """All that waits for an acknowledgement, with its delivery count, and when its lock ends."""
+        for piece in self._pieces:
+            if piece.state == HELD:
+                yield Acquired(piece.first, piece.last, piece.delivery_count), piece.until
+
     def find(self, offset: int, delivery: DeliveryId | None = None) -> tuple[int, float] | None:
         """The delivery count and the end of the lock of an offset; None if it isn't ours, or not by that delivery."""
         pieces = self._pieces

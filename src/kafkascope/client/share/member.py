@@ -16,6 +16,7 @@ from kafkascope.client.share.values import (
     NOT_HELD,
     Acknowledge,
     AcknowledgeResult,
+    Acquired,
     AcquireMode,
     Delivery,
     DeliveryId,
@@ -181,6 +182,18 @@ class ShareMember:
         """Ranges of those offsets that wait for an acknowledgement, and when the lock of each ends."""
         holding = self._holding(partition, delivery)
         return iter(()) if holding is None else holding.held(first, last, delivery)
+
+    def waiting(self) -> Iterator[tuple[SharePartition, Acquired, float]]:
+        """All that waits for an acknowledgement, and when its lock ends."""
+        for session in self.sessions.values():
+            for partition, holding in session.holdings.items():
+                for acquired, until in holding.waiting():
+                    yield partition, acquired, until
+
+    @property
+    def exhausted(self) -> int:
+        """How many fetches in a row brought nothing, at the broker where these are the fewest; 0 without one."""
+        return min((session.empty_fetches for session in self.sessions.values() if session.wanted), default=0)
 
     def lock(
         self, partition: SharePartition, offset: int, delivery: DeliveryId | None = None

@@ -26,9 +26,9 @@ from kafkascope.limits import MAX_HELD_RANGES
 
 _NEW, _CLOSE, _FIRST = 0, -1, 1
 _LAST_EPOCH = 2**31 - 1
-_NOT_FOUND = 122
+_NOT_FOUND, _LIMIT_REACHED = 122, 133
 # The session is gone, or the broker counts differently: the next fetch opens another one.
-_SESSION_CODES = frozenset((_NOT_FOUND, 123, 133))
+_SESSION_CODES = frozenset((_NOT_FOUND, 123, _LIMIT_REACHED))
 # Top-level codes after which nothing more will work: no permission for the group, share groups switched off, and a
 # request that the broker calls wrong.
 _SEVERE = frozenset((30, 35, 42))
@@ -84,6 +84,8 @@ class ShareSession:
         self.epoch = _NEW
         self.in_flight: SessionRequest | None = None
         self.opened = 0
+        # Fetches in a row that acquired nothing.
+        self.empty_fetches = 0
         self.closed = False
         self._closing = False
         self._known: frozenset[SharePartition] = frozenset()
@@ -168,6 +170,7 @@ class ShareSession:
         self._settle_all(request, value, NO_RESULT, now, outcome)
         if request.api == FETCH_API:
             self._take_over(value, now, outcome)
+            self.empty_fetches = 0 if outcome.deliveries else self.empty_fetches + 1
         self._drop_empty()
         if any(row["errorCode"] for _, row in _rows(value)):
             self._backoff.failed(now)
@@ -227,6 +230,7 @@ class ShareSession:
 
     def _refused(self, request: SessionRequest, code: int, message: str | None, now: float, outcome: Outcome) -> None:
         """The whole request: none of its acknowledgements counts."""
+        first = not self._backoff.failing
         self._backoff.failed(now)
         if code in _SESSION_CODES:
             self.epoch = _NEW
@@ -242,7 +246,8 @@ class ShareSession:
                 retried = code in _RETRIABLE
                 outcome.results += holding.put_back(now, code) if retried else holding.settle(code, now, None)
         self._drop_empty()
-        if code not in _SESSION_CODES and code not in _RETRIABLE:
+        # A broker that is full may stay so: it's reported once.
+        if (code == _LIMIT_REACHED and first) or (code not in _SESSION_CODES and code not in _RETRIABLE):
             outcome.problems.append(Problem(request.api, code, message, severe=code in _SEVERE))
         outcome.stale = code not in _SESSION_CODES
 

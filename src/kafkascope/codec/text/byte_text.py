@@ -44,6 +44,8 @@ def _unmarked(content: bytes) -> bytes:
 
 
 def parse_text(text: str, form: str = "auto") -> bytes:
+    if form == "auto" and text.lstrip().startswith(("{", "[{")):
+        raise InputError("this is JSON, not bytes; kafkascope encode turns JSON into bytes")
     read_as = form_of(text) if form == "auto" else form
     if read_as == "dump":
         return parse_dump(text)

@@ -127,6 +127,11 @@ _OUTAGE = (
     Join("redirected calls", ("api_passing_errors",), ("node", "quorum")),
     Join("redelivered records", ("share_moved", "share_member_disconnected", "share_session_reset"), ("node",)),
     Join("tasks without owner", ("streams_long_pause", "streams_task_unheld"), ("node", "coordinator")),
+    Join(
+        "partitions that lost a replica",
+        ("partition_leaderless", "partition_under_replicated", "partition_leader_changes"),
+        ("quorum",),
+    ),
 )
 _OWNERLESS = (
     Join("tasks without owner", ("streams_long_pause", "streams_task_unheld"), ("group",)),

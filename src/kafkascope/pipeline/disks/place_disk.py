@@ -39,7 +39,7 @@ class StoreDisk:
             return size
         info = place_of(path).info()
         if info.type != fs.FileType.File:
-            raise NotFoundError(f"{path}: there is no such file or folder")
+            raise NotFoundError(f"{path}: no such file or directory")
         return int(info.size)
 
     def content(self, folder: str) -> tuple[list[str], list[tuple[str, int]]]:

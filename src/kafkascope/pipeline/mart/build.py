@@ -20,6 +20,8 @@ from kafkascope.pipeline.mart.base.sources import Sources
 from kafkascope.pipeline.mart.findings import write_findings, write_incidents
 from kafkascope.pipeline.mart.history import quorum, streams
 from kafkascope.pipeline.mart.history.walks import quorum_rows, streams_rows, writer
+from kafkascope.pipeline.mart.logs import build as logs
+from kafkascope.pipeline.mart.logs.agreement import write_agreement
 from kafkascope.pipeline.mart.names import facts, topics_and_groups
 from kafkascope.pipeline.mart.names.brokers import clusters_of, write_brokers
 from kafkascope.pipeline.mart.share import events as share
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 # Jobs and commits that run in parallel: planning one leaves the executors idle.
 _AT_ONCE = 5
 # These are made from the other marts.
-_OF_OTHERS = ("findings", "incidents")
+_OF_OTHERS = ("share_agreement", "findings", "incidents")
 
 
 def build_marts(
@@ -42,7 +44,7 @@ def build_marts(
     lake = lake if isinstance(lake, Lake) else upgraded(find_lake(lake))
     prefix = f"mart-{uuid4().hex}"
     needs = (facts.TABLES, share.TABLES, streams.TABLES, quorum.TABLES, apis.TABLES, topics_and_groups.TABLES)
-    sources = Sources(spark, lake, *needs)
+    sources = Sources(spark, lake, *needs, *logs.TABLES)
     with (
         session_of_its_own(spark, sources.bytes) as own,
         ThreadPoolExecutor(_AT_ONCE) as pool,
@@ -58,7 +60,8 @@ def build_marts(
             by_table[file.table].append(file)
         list(pool.map(lambda name: replace(lake, MARTS[name], by_table[name]), by_table))
         catalog.result()
-    counts = {name: sum(file.rows for file in files) for name, files in by_table.items()}
+        counts = {name: sum(file.rows for file in files) for name, files in by_table.items()}
+        counts["share_agreement"] = write_agreement(own, lake, sources, prefix, counts["share_deliveries"])
     findings = write_findings(lake, thresholds or {}, prefix)
     return {**counts, "findings": len(findings), "incidents": write_incidents(lake, findings, prefix)}
 
@@ -91,4 +94,5 @@ def _jobs(
         lambda: walked(quorum.quorum_events(spark, sources, absent, clusters()), quorum_rows, "cluster_id"),
         named,
         lambda: write_brokers(lake, prefix, collected.result()),
+        *logs.log_jobs(spark, lake, sources, prefix),
     ]

@@ -19,6 +19,7 @@ _KINDS = {
     "streams_group": "streams group",
     "streams_member": "member of a streams group",
     "streams_task": "task of a streams group",
+    "replica_log": "log of a replica",
     "api": "API",
 }
 

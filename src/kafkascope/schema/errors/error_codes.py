@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from kafkascope.errors import NotFoundError
+from kafkascope.formatting import join_names
 from kafkascope.schema.files import lines, text
 from kafkascope.schema.names import called, parse_number
 
@@ -67,7 +68,7 @@ def find_error(query: str) -> ErrorCode:
         from difflib import get_close_matches
 
         near = get_close_matches(name, by_name(), n=3, cutoff=0.6)
-        hint = f"did you mean {' or '.join(near)}?" if near else "`kafkascope errors` lists all"
+        hint = f"did you mean {join_names(near, 'or')}?" if near else "`kafkascope errors` lists all"
         raise NotFoundError(f"unknown error {called(query)}; {hint}")
     return error
 

@@ -1,0 +1,1 @@
+"""The Spark source `kafkascope-share`: a share group's records as a stream that replays exactly."""
