@@ -75,7 +75,7 @@ def sound_headers(
         rows, _ = read_headers(data, at, position - at, numbers)
         if not rows and at:
             # Perhaps only the start of the next batch is in memory.
-            data, at = window.stretch(position, anew=True)
+            data, at = window.stretch(position, again=True)
             rows, _ = read_headers(data, at, position - at, numbers)
         rows = _before(numbers, rows, end)
         sound = _sound(data, position - at, numbers, rows)

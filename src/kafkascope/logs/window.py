@@ -93,10 +93,10 @@ class Window:
             self._start = start
         return self._buffer, start - self._start
 
-    def stretch(self, start: int, *, anew: bool = False) -> tuple[bytes, int]:
+    def stretch(self, start: int, *, again: bool = False) -> tuple[bytes, int]:
         """(bytes that hold what begins there, where it starts in them): what is in memory already, unless it's wanted
-        anew."""
-        if not anew and self._start <= start < self._start + len(self._buffer):
+        again."""
+        if not again and self._start <= start < self._start + len(self._buffer):
             return self._buffer, start - self._start
         return self.locate(start, max(0, min(self.ahead, self.size - start)))
 

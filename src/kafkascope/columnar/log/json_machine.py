@@ -36,25 +36,25 @@ from kafkascope.columnar.secrets import LISTENER
 from kafkascope.limits import MAX_STRING_BYTES
 
 # An operation's words: its number, the text before its value and how long that is, and what it needs.
-OPERATION = 8
-TEXT, TEXT_SIZE, FIRST = 1, 2, 3
+JSON_OPERATION = 8
+JSON_TEXT, TEXT_SIZE, JSON_FIRST = 1, 2, 3
 (
-    INT32, INT64, INT16, INT8, STRING, ARRAY, NEXT, TAGS, TAG_END, END, UUID, BOOL, STRUCT, BYTES, HIDDEN, INT32S,
-    UINT32, UINT16, GO_ON, TAGGED, RESTORE, AFTER_TAGS, SETTING,
+    INT32, INT64, JSON_INT16, INT8, STRING, JSON_ARRAY, JSON_NEXT, JSON_TAGS, JSON_TAG_END, JSON_END,
+    JSON_UUID, JSON_BOOL, JSON_STRUCT, JSON_BYTES, JSON_HIDDEN, INT32S, UINT32, UINT16, GO_ON, TAGGED, RESTORE, AFTER_TAGS, SETTING,
 ) = range(23)  # fmt: skip
-# FIRST: the size of a length on the wire, 0 for a compact one; then 1 where null is allowed.
-SIZE, NULLABLE, SKIP, LEAST = FIRST, FIRST + 1, FIRST + 2, FIRST + 3
+# JSON_FIRST: the size of a length on the wire, 0 for a compact one; then 1 where null is allowed.
+SIZE, NULLABLE, JSON_SKIP, LEAST = JSON_FIRST, JSON_FIRST + 1, JSON_FIRST + 2, JSON_FIRST + 3
 # A place on the stack: an array's elements left, or a tag section's tags left, last tag, end of the tag, operation.
-PLACE = 4
-_STEP = 8 * OPERATION
-_PLACE = 8 * PLACE
+JSON_PLACE = 4
+_STEP = 8 * JSON_OPERATION
+_PLACE = 8 * JSON_PLACE
 # A known tag: its number, its operations, its default's bytes and how many they are.
 TAG = 4
 # JSON has tags among the fields of their struct, where the definition has them; the wire has them at its end. For a
 # message of which these differ, a tag section that isn't empty is read first, and the message is written again with it.
 # `ORDERED` is where that begins. The stack starts with the places of its tags: start and end of each, then two
 # positions.
-ORDERED = SKIP
+ORDERED = JSON_SKIP
 MOST_TAGS = 30
 _SAVED, _SECTION_END = 2 * MOST_TAGS, 2 * MOST_TAGS + 1
 STACK_START = 2 * MOST_TAGS + 2
@@ -102,7 +102,7 @@ def write_message(code: Int, p: Int, end: Int, out: Int, room: Int, stack: Int) 
         op, size = word(code, 0), word(code, TEXT_SIZE)
         if size + NUMBER_ROOM > room - out:
             return np.int64(NO_ROOM)
-        out = put(out, word(code, TEXT), size)
+        out = put(out, word(code, JSON_TEXT), size)
         if op == INT32:
             if end - p < 4:
                 return np.int64(REFUSED)
@@ -127,7 +127,7 @@ def write_message(code: Int, p: Int, end: Int, out: Int, room: Int, stack: Int) 
                 return np.int64(REFUSED)
             out = put_number(out, load_i64(p))
             p += 8
-        elif op == TAGS:
+        elif op == JSON_TAGS:
             if p >= end:
                 return np.int64(REFUSED)
             if load_u8(p) == 0:
@@ -145,7 +145,7 @@ def write_message(code: Int, p: Int, end: Int, out: Int, room: Int, stack: Int) 
                 if p < 0:
                     return np.int64(REFUSED)
                 continue
-        elif op == ARRAY:
+        elif op == JSON_ARRAY:
             size, p = _size_of(p, end, word(code, SIZE))
             if p < 0 or size < -word(code, NULLABLE) or size * word(code, LEAST) > end - p:
                 return np.int64(REFUSED)
@@ -155,23 +155,23 @@ def write_message(code: Int, p: Int, end: Int, out: Int, room: Int, stack: Int) 
                 else:
                     store_16(out, np.int64(0x5D5B))  # []
                     out += 2
-                code = word(code, SKIP)
+                code = word(code, JSON_SKIP)
                 continue
             stack += _PLACE
             store_64(stack, size)
             store_16(out, np.int64(0x5B))
             out += 1
-        elif op == NEXT:
+        elif op == JSON_NEXT:
             left = word(stack, 0) - 1
             store_64(stack, left)
             if left:
                 out = _put_comma(out)
-                code = word(code, FIRST)
+                code = word(code, JSON_FIRST)
                 continue
             stack -= _PLACE
             store_16(out, np.int64(0x5D))
             out += 1
-        elif op == END:
+        elif op == JSON_END:
             return out
         elif op == INT32S:
             size, p = _size_of(p, end, word(code, SIZE))
@@ -191,7 +191,7 @@ def write_message(code: Int, p: Int, end: Int, out: Int, room: Int, stack: Int) 
                     p += 4
                 store_16(out, np.int64(0x5D))
                 out += 1
-        elif op == INT16:
+        elif op == JSON_INT16:
             if end - p < 2:
                 return np.int64(REFUSED)
             out = put_number(out, load_i16(p))
@@ -201,7 +201,7 @@ def write_message(code: Int, p: Int, end: Int, out: Int, room: Int, stack: Int) 
                 return np.int64(REFUSED)
             out = put_number(out, load_i8(p))
             p += 1
-        elif op == BOOL:
+        elif op == JSON_BOOL:
             if p >= end or load_u8(p) > 1:
                 return np.int64(REFUSED)
             if load_u8(p):
@@ -211,14 +211,14 @@ def write_message(code: Int, p: Int, end: Int, out: Int, room: Int, stack: Int) 
                 store_64(out, np.int64(0x65736C6166))  # false
                 out += 5
             p += 1
-        elif op == UUID:
+        elif op == JSON_UUID:
             if end - p < 16:
                 return np.int64(REFUSED)
             if room - out < UUID_DIGITS + NUMBER_ROOM:
                 return np.int64(NO_ROOM)
             out = put_uuid(out, p)
             p += 16
-        elif op == STRUCT:
+        elif op == JSON_STRUCT:
             # An int8, or a varint of one byte in a tag: the only two values that Kafka writes.
             if p >= end:
                 return np.int64(REFUSED)
@@ -228,9 +228,9 @@ def write_message(code: Int, p: Int, end: Int, out: Int, room: Int, stack: Int) 
                 if present != word(code, SIZE):
                     return np.int64(REFUSED)
                 out = _put_null(out)
-                code = word(code, SKIP)
+                code = word(code, JSON_SKIP)
                 continue
-        elif op == BYTES:
+        elif op == JSON_BYTES:
             size, p = _size_of(p, end, word(code, SIZE))
             if p < 0 or size < -word(code, NULLABLE) or size > end - p:
                 return np.int64(REFUSED)
@@ -241,13 +241,13 @@ def write_message(code: Int, p: Int, end: Int, out: Int, room: Int, stack: Int) 
                     return np.int64(NO_ROOM)
                 out = put_base64(out, p, size)
                 p += size
-        elif op == HIDDEN:
+        elif op == JSON_HIDDEN:
             size, p = _size_of(p, end, word(code, SIZE))
             if p < 0 or size < -word(code, NULLABLE) or size > min(end - p, word(code, LEAST)):
                 return np.int64(REFUSED)
             out = _put_null(out)
             p += max(size, np.int64(0))
-        elif op == TAG_END:
+        elif op == JSON_TAG_END:
             if p != word(stack, 2):
                 return np.int64(REFUSED)
             if word(stack, 0) == 0:
@@ -265,7 +265,7 @@ def write_message(code: Int, p: Int, end: Int, out: Int, room: Int, stack: Int) 
             p += 4
         elif op == SETTING:
             # The kind of resource is the first field, and the name of the setting the string before.
-            shown = _is_open(word(code, SKIP), word(code, LEAST), load_i8(first_p), name, name_size)
+            shown = _is_open(word(code, JSON_SKIP), word(code, LEAST), load_i8(first_p), name, name_size)
             size, p = _size_of(p, end, word(code, SIZE))
             if shown < 0 or p < 0 or size < -word(code, NULLABLE) or size > min(end - p, np.int64(MAX_STRING_BYTES)):
                 return np.int64(REFUSED)
@@ -279,14 +279,14 @@ def write_message(code: Int, p: Int, end: Int, out: Int, room: Int, stack: Int) 
                     return np.int64(REFUSED)
             p += max(size, np.int64(0))
         elif op == TAGGED:
-            at = word(places, 2 * word(code, FIRST))
+            at = word(places, 2 * word(code, JSON_FIRST))
             if at == 0:
-                code = word(code, SKIP)
+                code = word(code, JSON_SKIP)
                 continue
             store_64(places + 8 * _SAVED, p)
             p = at
         elif op == RESTORE:
-            if p != word(places, 2 * word(code, FIRST) + 1):
+            if p != word(places, 2 * word(code, JSON_FIRST) + 1):
                 return np.int64(REFUSED)
             p = word(places, _SAVED)
         elif op == AFTER_TAGS:
@@ -326,8 +326,8 @@ def _next_tag(p: Int, end: Int, stack: Int) -> Pair:
 @plain
 def _places_of_tags(code: Int, p: Int, end: Int, places: Int) -> Int:
     """The end of the section; the place of each tag that is known and present."""
-    first = word(code, FIRST)
-    for index in range(word(code, FIRST + 1)):
+    first = word(code, JSON_FIRST)
+    for index in range(word(code, JSON_FIRST + 1)):
         store_64(places + 16 * index, np.int64(0))
     count, p = read_varint(p, end)
     last = np.int64(-1)
@@ -353,8 +353,8 @@ def _tag(code: Int, p: Int, end: Int, last: Int) -> Triple:
     size, p = read_varint(p, end)
     if p < 0 or size > end - p:
         return found, np.int64(REFUSED), found
-    tag = word(code, FIRST)
-    for _ in range(word(code, FIRST + 1)):
+    tag = word(code, JSON_FIRST)
+    for _ in range(word(code, JSON_FIRST + 1)):
         if word(tag, 0) == number:
             if size != word(tag, 3) or not _are_equal(p, word(tag, 2), size):
                 return tag, p, size
