@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kafkascope.pipeline.mart.base.events import TablesByName, columns_of, flat_map, select, struct, union
-from kafkascope.pipeline.mart.base.raft import FETCH_REQUEST, METADATA
+from kafkascope.pipeline.mart.base.raft import FETCH_REQUEST, IS_METADATA
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -41,7 +41,7 @@ _ERROR = "IF(r.error_code <> 0, r.error_code, p.error_code)"
 
 # Raft has no fetch sessions: every request is complete, and about one partition. Most fetches are of other topics and
 # are dropped before the join.
-_RAFT_FETCH = f"SELECT * FROM {{fetch_request}} WHERE exists(topics, t -> {METADATA})"
+_RAFT_FETCH = f"SELECT * FROM {{fetch_request}} WHERE exists(topics, t -> {IS_METADATA})"
 
 
 def _event(kind: str, at: str, order: str, **values: str) -> str:
@@ -70,7 +70,7 @@ def _response_events(event: str, topics: str) -> str:
     return f"IF(r.exchange_id IS NULL, array(), transform({partitions}, p -> {event}))"
 
 
-_PARTITION = f"get(filter(q.topics, t -> {METADATA}), 0).partitions"
+_PARTITION = f"get(filter(q.topics, t -> {IS_METADATA}), 0).partitions"
 _REPLICA = {
     "node_id": "coalesce(nullif(q.replica_state.replica_id, -1), q.replica_id)",
     "directory_id": f"get({_PARTITION}, 0).replica_directory_id",
@@ -99,7 +99,7 @@ _FETCH_RESPONSE_EVENT = _event(
 )
 _FETCH_SQL = _exchange(
     f"({_RAFT_FETCH})",
-    f"(SELECT * FROM {{fetch_response}} WHERE error_code <> 0 OR exists(responses, t -> {METADATA}))",
+    f"(SELECT * FROM {{fetch_response}} WHERE error_code <> 0 OR exists(responses, t -> {IS_METADATA}))",
     f"array({_FETCH_EVENT})",
     _response_events(_FETCH_RESPONSE_EVENT, "r.responses"),
 )
