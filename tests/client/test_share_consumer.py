@@ -326,6 +326,7 @@ def test_nobody_there_is_one_error() -> None:
         asyncio.run(run())
 
 
+@pytest.mark.heavy
 def test_a_broker_that_is_killed_and_comes_back_loses_nothing_and_share_groups_can_be_switched_off() -> None:
     """On a cluster of its own: SIGKILL with records in hand, a restart, and then the feature at level 0."""
     from lab.cluster import Cluster
