@@ -37,7 +37,7 @@ class Entries:
         entry = self._table[number, version + 1]
         made = self._made(number, version)
         if made is None:
-            entry[jobs.STATE] = jobs.JOB_CAREFUL
+            entry[jobs.JOB_STATE] = jobs.JOB_CAREFUL
             return
         text, key, value, skip = made
         content = np.frombuffer(text.encode("ascii") + bytes(64), np.uint8).copy()
@@ -46,7 +46,7 @@ class Entries:
         entry[jobs.KEY_CODE] = 0 if key is None else key.address
         entry[jobs.VALUE_CODE] = 0 if value is None else value.address
         entry[jobs.VALUE_SKIP] = skip
-        entry[jobs.STATE] = jobs.WRITTEN
+        entry[jobs.JOB_STATE] = jobs.WRITTEN
 
     def _made(self, number: int, version: int) -> tuple[str, JsonProgram | None, JsonProgram | None, int] | None:
         """None where the careful path writes the record."""

@@ -29,7 +29,7 @@ DONE, NO_SPACE, CAREFUL_BATCH, CAREFUL_RECORD, JOB_PACKED, JOB_UNKNOWN_TYPE = ra
 
 # An entry: what is known of a type and version; the text before the key; programs of key and value, 0 where there is
 # none; how many bytes come before the value's message.
-STATE, TYPE_TEXT, TYPE_TEXT_SIZE, KEY_CODE, VALUE_CODE, VALUE_SKIP, ENTRY_WORDS = range(7)
+JOB_STATE, TYPE_TEXT, TYPE_TEXT_SIZE, KEY_CODE, VALUE_CODE, VALUE_SKIP, ENTRY_WORDS = range(7)
 JOB_UNKNOWN, JOB_CAREFUL, WRITTEN = range(3)
 # Entries are found by number, and within one by version; a tombstone is version −1.
 NUMBERS, VERSIONS = 64, 32

@@ -267,11 +267,11 @@ def _entry(job: Int, kind: Int, walk: Int) -> Pair:
     if not (0 <= number < jobs.NUMBERS and -1 <= version < jobs.VERSIONS - 1):
         return refused, value
     found = entries + 8 * jobs.ENTRY_WORDS * (number * jobs.VERSIONS + version + 1)
-    if word(found, jobs.STATE) == jobs.WRITTEN:
+    if word(found, jobs.JOB_STATE) == jobs.WRITTEN:
         return found, value + word(found, jobs.VALUE_SKIP)
     store_64(job + 8 * jobs.NUMBER, number)
     store_64(job + 8 * jobs.JOB_VERSION, version)
-    return refused if word(found, jobs.STATE) == jobs.JOB_CAREFUL else np.int64(NO_ROOM - 1), value
+    return refused if word(found, jobs.JOB_STATE) == jobs.JOB_CAREFUL else np.int64(NO_ROOM - 1), value
 
 
 @plain
