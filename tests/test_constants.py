@@ -8,7 +8,7 @@ from typing import Any
 
 SOURCE = Path(__file__).parents[1] / "src" / "kafkascope"
 # Modules of one kind each define these, and are read as `module.NAME`.
-INTERFACES = {"DERIVED", "KIND", "READ", "RULES", "SIGHTINGS", "STATEMENT", "TABLES"}
+INTERFACES = {"DERIVED", "KIND", "QUERY", "READ", "RULES", "SIGHTINGS", "STATEMENT", "TABLES"}
 
 
 def value_of(node: ast.expr) -> Any:
