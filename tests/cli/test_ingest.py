@@ -110,7 +110,7 @@ def test_a_jvm_that_dies_while_its_session_stops_is_left_without_a_warning() -> 
         ([SHARE, "--lake", "full/file"], 2, "a file; a lake is a folder"),
         ([SHARE, "--lake", "newer"], 3, "a lake of format 99"),
         ([SHARE, "--lake", "new", "--port", "70000"], 2, "70000 isn't a port"),
-        ([SHARE, "--lake", "new", "--cores", "0"], 2, "'--cores'"),
+        ([SHARE, "--lake", "new", "--cores", "0"], 2, "--cores: 0 is less than 1"),
         (
             [SHARE, "--lake", "new", "--threshold", "records"],
             2,
@@ -122,7 +122,7 @@ def test_a_jvm_that_dies_while_its_session_stops_is_left_without_a_warning() -> 
         ([SHARE, "--lake", "new", "--marts-every", "9"], 2, "--marts-every needs --follow"),
         ([".", "--lake", "new", "--follow", "--no-marts", "--marts-every", "9"], 2, "doesn't work with --no-marts"),
         ([SHARE, "--lake", "new", "--follow"], 2, "is a file; give --follow the folder"),
-        (["empty", "full", "--lake", "new", "--follow"], 2, "--follow goes with one folder"),
+        (["empty", "full", "--lake", "new", "--follow"], 2, "--follow takes one folder"),
         (["nowhere", "--lake", "new", "--follow"], 1, "no such directory"),
     ],
 )
@@ -166,7 +166,7 @@ def lines(done: Ingested) -> list[str]:
 
 def test_the_account_names_files_that_came_too_late() -> None:
     done = Ingested("5d1f", new=["a.pcap"], apart=["a.pcap"], rows={"exchanges": 7})
-    notice = "a.pcap begins before what was ingested earlier and is read on its own"
+    notice = "a.pcap begins before files that were ingested earlier, so it's read on its own"
     assert [line.startswith(notice) for line in lines(done)].count(True) == 1
     assert account_json(done, "my lake", None, None, {})["apart"] == ["a.pcap"]
 

@@ -67,7 +67,7 @@ def test_an_empty_cluster_stays_empty_without_the_word_and_takes_every_example_w
         for request in (call, about):
             answer = cli("call", running.bootstrap, *request)
             assert (answer.code, is_one_line_error(answer.err)) == (2, True)
-            assert "would create the topic __transaction_state, which this cluster does not have yet" in answer.err
+            assert "would create the topic __transaction_state, which this cluster doesn't have yet" in answer.err
         reading = json.loads(cli.out("probe", running.bootstrap, "--json"))
         assert json.loads(cli.out("call", running.bootstrap, "Metadata", "--json"))["topics"] == []
         writing = json.loads(cli.out("probe", running.bootstrap, "--write", "--json"))

@@ -7,7 +7,7 @@ from kafkascope.health.findings.words import name_counts, nodes, quoted, times
 
 _HEALTH = ("log_health",)
 _CHECK = "`kafkascope log FOLDER --check`"
-_COPY = "Stop the broker, move the partition's folder away, and start it: it copies the partition from the leader."
+_COPY = "stop the broker, move the partition's folder away, and start it: it copies the partition from the leader."
 
 
 def _where(episode: Episode) -> str:
@@ -173,7 +173,7 @@ RULES = (
         _HEALTH,
         (Threshold("batches", 1, "batches", "replicas copy whole batches"),),
         "After an unclean election that is expected, and records are lost. Otherwise compare the replicas with"
-        f" `kafkascope log FOLDER --json` before retention removes them. {_COPY}",
+        f" `kafkascope log FOLDER --json` before retention removes them, then {_COPY}",
         _differ,
     ),
     Rule(
@@ -198,7 +198,7 @@ RULES = (
         (
             Threshold("bytes", 100e6, "bytes", "the size of a segment of these topics, which is never compacted while "
                       "it's written"),
-            Threshold("share", 0.5, "of the bytes", "min.cleanable.dirty.ratio: compaction begins there"),
+            Threshold("share", 0.5, "of the bytes", "`min.cleanable.dirty.ratio`: compaction begins there"),
         ),
         "Does the log cleaner run? Its thread ends after an error: search `log-cleaner.log` of that broker, and restart"
         " it.",
@@ -269,7 +269,7 @@ RULES = (
         "partition",
         "A transaction was open for long, and held the last stable offset back.",
         ("open_transactions",),
-        (Threshold("ms", 900_000, "ms", "transaction.max.timeout.ms: no client may ask for more by default"),),
+        (Threshold("ms", 900_000, "ms", "`transaction.max.timeout.ms`: no client may ask for more by default"),),
         "Who is it? `kafka-transactions.sh --bootstrap-server BROKER describe-producers --topic {topic} --partition"
         " {partition}`. The coordinator aborts it after its timeout.",
         _open,
@@ -280,7 +280,7 @@ RULES = (
         "group",
         "A group with committed offsets or share state has done nothing for long.",
         ("dead_groups",),
-        (Threshold("days", 7, "days", "offsets.retention.minutes: a group without members loses its offsets then"),),
+        (Threshold("days", 7, "days", "`offsets.retention.minutes`: a group without members loses its offsets then"),),
         "If nobody needs it: `kafka-consumer-groups.sh --bootstrap-server BROKER --delete --group {group}`; for a share"
         " group: `kafka-share-groups.sh --bootstrap-server BROKER --delete --group {group}`.",
         _silent,
