@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 from kafkascope.codec.message import encode
 from kafkascope.codec.records.record_data import Record, encode_records, new_batch
@@ -21,7 +22,7 @@ def plant(folder: Path) -> Path:
     scram = {"name": "carol", "mechanism": 1, "iterations": 4096}
     scram |= {"salt": salt.encode(), "storedKey": stored.encode(), "serverKey": server.encode()}
     bodies = [
-        _framed("TopicRecord", {"name": TOPIC, "topicId": "AAAAAAAAAAAAAAAAAAAAZA"}),
+        _framed("TopicRecord", {"name": TOPIC, "topicId": UUID(int=100)}),
         _framed("UserScramCredentialRecord", scram),
         _framed("ConfigRecord", _setting(_BROKER, "9", "ssl.keystore.password", password)),
         _framed("ConfigRecord", _setting(_TOPIC, TOPIC, "plugin.of.ours", custom)),
