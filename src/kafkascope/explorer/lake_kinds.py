@@ -23,14 +23,7 @@ def lake_kinds(where: str) -> tuple[Kind, ...]:
 
     return (
         Kind("lake", "lake/index.html", "lake.html", of(overview.make), lasting=False, gate=LAKE),
-        Kind(
-            "lake_findings",
-            "lake/findings.html",
-            "lake_findings.html",
-            of(findings.make),
-            lasting=False,
-            gate=LAKE,
-        ),
+        Kind("lake_findings", "lake/findings.html", "lake_findings.html", of(findings.make), lasting=False, gate=LAKE),
         Kind(
             "lake_exchanges",
             "lake/exchanges.html",

@@ -182,6 +182,20 @@ INCIDENTS = pa.schema(
     ]
 )
 
+# What an increment of the marts goes on from: the builds of all marts, and by part the state at each checkpoint.
+MART_STATE_SCHEMA = pa.schema([("part", _TEXT), ("checkpoint_at", TIME), ("key", _TEXT), ("state", _TEXT)])
+# Which connection made calls of each row of `client_versions`, so that none counts twice.
+CLIENT_CONNECTIONS = pa.schema(
+    [
+        ("client_software", _TEXT),
+        ("client_id", _TEXT),
+        ("api_key", pa.int16()),
+        ("api", _TEXT),
+        ("api_version", pa.int16()),
+        ("connection_id", _TEXT),
+    ]
+)
+
 # Marts about one cluster; a lake may have several.
 CLUSTER_ID = pa.field("cluster_id", _TEXT)
 
@@ -217,4 +231,11 @@ MARTS = {
         ("findings", FINDINGS),
         ("incidents", INCIDENTS),
     )
+}
+
+MART_STATE, MART_CONNECTIONS = "mart_state", "mart_connections"
+# Tables that only the next build of the marts reads.
+KEPT = {
+    MART_STATE: LakeTable(MART_STATE, MART_STATE_SCHEMA, None),
+    MART_CONNECTIONS: LakeTable(MART_CONNECTIONS, CLIENT_CONNECTIONS, None),
 }

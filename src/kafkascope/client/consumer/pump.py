@@ -4,6 +4,7 @@ has left."""
 import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 from kafkascope.client.share.member import METADATA_API, Send, ShareMember
@@ -29,7 +30,7 @@ class Pump:
     ) -> None:
         self._cluster, self._member = cluster, member
         self._before, self._after = before, after
-        self._loop = asyncio.get_running_loop()
+        self._loop, self._thread = asyncio.get_running_loop(), get_ident()
         self._wake = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         # Whether a response, or its loss, has come since `after` was called.
@@ -46,8 +47,11 @@ class Pump:
         self._wake.set()
 
     def wake_from_anywhere(self) -> None:
-        """From any thread."""
-        self._loop.call_soon_threadsafe(self._wake.set)
+        """From any thread; another one pays a system call."""
+        if get_ident() == self._thread:
+            self._wake.set()
+        else:
+            self._loop.call_soon_threadsafe(self._wake.set)
 
     def turn(self) -> float:
         """Sends what is due; returns the time."""

@@ -20,7 +20,7 @@ from kafkascope.pipeline.ingestion.plain_frames import FRAMES, is_frames
 
 BAD_FILE = "bad"
 # Batches of packets to sample over all files, a few megabytes each: enough to spot a large flow.
-SAMPLE_BATCHES = 10
+SAMPLE_BATCHES = 6
 # At least this much of each file, however many there are: a megabyte and a half.
 LEAST_SAMPLE = 2
 # What a message costs, in bytes of large ones: reading its header, pairing it, its rows. A segment with less than its

@@ -1,7 +1,6 @@
 """Builds the marts about log directories, if the lake has any: three jobs, two that walk and one that counts."""
 
 import json
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from kafkascope.lake.home import Lake
@@ -9,6 +8,7 @@ from kafkascope.lake.write.files import NewFile
 from kafkascope.pipeline.mart.base.events import named_tables
 from kafkascope.pipeline.mart.base.multi_writer import rows_of_several, writer_of_several
 from kafkascope.pipeline.mart.base.sources import Sources
+from kafkascope.pipeline.mart.increments.plan import Plan
 from kafkascope.pipeline.mart.logs import compaction, frames, groups, replicas, transactions, walks
 from kafkascope.pipeline.mart.logs.frames import LogFrames
 
@@ -22,9 +22,9 @@ TABLES = (
 _SEGMENTS = "log_segments"
 
 
-def log_jobs(spark: "SparkSession", lake: Lake, sources: Sources, prefix: str) -> list[Callable[[], list[NewFile]]]:
+def log_rows(spark: "SparkSession", lake: Lake, sources: Sources, plan: Plan) -> list[NewFile]:
     """None for a lake without log directories."""
-    absent = sources.absent
+    absent, prefix = sources.absent, plan.prefix(plan.tail)
     if _SEGMENTS in absent:
         return []
 
@@ -45,7 +45,7 @@ def log_jobs(spark: "SparkSession", lake: Lake, sources: Sources, prefix: str) -
         for text in texts.values():
             named |= named_tables(text, derived)
         rows = rows_of_several(spark, texts, **named)
-        return listed(rows.mapInArrow(writer_of_several(lake, prefix), "file string"))
+        return listed(rows.mapInArrow(writer_of_several(lake, plan), "file string"))
 
     def metadata(derived: LogFrames) -> list[NewFile]:
         present = [name for name in walks.METADATA_TYPES if name not in absent]
@@ -63,11 +63,8 @@ def log_jobs(spark: "SparkSession", lake: Lake, sources: Sources, prefix: str) -
         write = walks.walk_writer(lake, prefix, walks.SHARE_KEYS, walks.share_rows)
         return listed(rows.mapInArrow(write, "file string"))
 
-    def all_of_them() -> list[NewFile]:
-        derived = LogFrames(spark, sources, _MORE)
-        try:
-            return [file for job in (metadata, share, counted) for file in job(derived)]
-        finally:
-            derived.release()
-
-    return [all_of_them]
+    derived = LogFrames(spark, sources, _MORE)
+    try:
+        return [file for job in (metadata, share, counted) for file in job(derived)]
+    finally:
+        derived.release()
