@@ -32,7 +32,7 @@ _PARTITIONS, _PER_BATCH = 16, 1_000
 # (bytes of a record, records); a batch has what brokers lock at once.
 _CASES = ((100, 800_000), (1_000, 320_000))
 _BATCH = 160_000
-_ROUNDS = 3
+_ROUNDS = 2
 _SLOW, _SLOW_SECONDS, _SLOW_BATCH = 1_600, 0.005, 1_600
 _FLOOR, _AIM, _TASKS_FLOOR = 0.5, 0.8, 1.7
 

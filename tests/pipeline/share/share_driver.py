@@ -35,6 +35,7 @@ def session(master: str, folder: str) -> "SparkSession":
     for pair in words[1::2]:
         name, _, value = pair.partition("=")
         builder = builder.config(name, value)
+    builder = builder.config("spark.executor.memory", "512m")
     return builder.config("spark.executor.extraJavaOptions", "-XX:+UseSerialGC").getOrCreate()
 
 

@@ -70,14 +70,16 @@ class Job:
 ALL = Counter((partition, offset) for partition in range(PARTITIONS) for offset in range(COUNT))
 
 
-def test_each_record_is_in_the_table_once_after_kills_of_executor_and_driver(cluster: "Lab", tmp_path: Path) -> None:
+def test_each_record_is_in_the_table_once_after_a_kill_of_an_executor(cluster: "Lab", tmp_path: Path) -> None:
+    """In the middle of a task of the first batch; its tasks run again."""
     job = Job(cluster, tmp_path, options={"maxRecordsPerTrigger": str(BATCH), "minPartitions": "4"})
-    # An executor in the middle of a task of the first batch, whose tasks then run again; then the driver as the next
-    # batch is read and its sink hasn't committed it.
     assert job.run(LOCAL_CLUSTER, {"when": "task", "batch": 0}) == 0, job.log()
     assert not (tmp_path / "mark").exists() and job.rows() == ALL, job.log()
 
-    job = Job(cluster, new(tmp_path, "driver"), options={"maxRecordsPerTrigger": str(BATCH), "minPartitions": "4"})
+
+def test_each_record_is_in_the_table_once_after_kills_of_the_driver(cluster: "Lab", tmp_path: Path) -> None:
+    """A batch is logged and its sink hasn't committed it; then it has."""
+    job = Job(cluster, tmp_path, options={"maxRecordsPerTrigger": str(BATCH), "minPartitions": "4"})
     assert job.run(kill={"when": "before", "batch": 1}) == -signal.SIGKILL, job.log()
     assert 0 < len(job.rows()) < len(ALL)
     # The batch is in the table, and Spark's commit log lacks it.
@@ -94,9 +96,3 @@ def test_a_source_that_acknowledges_when_its_reader_closes_loses_records(cluster
     assert job.run() == 0, job.log()
     rows = job.rows()
     assert rows and set(rows) < set(ALL), "nothing is lost"
-
-
-def new(folder: Path, name: str) -> Path:
-    path = folder / name
-    path.mkdir()
-    return path

@@ -170,10 +170,10 @@ def test_what_the_cluster_refuses_is_one_line(spark: "SparkSession", cluster: "L
     assert "no-such-topic: UNKNOWN_TOPIC_OR_PARTITION (3)" in missing
 
     async def consumer_group(on: Stage) -> None:
+        rows = [{"partitionIndex": 0, "committedOffset": 0}]
         value = {"groupId": f"{group}-other", "memberId": "", "generationIdOrMemberEpoch": -1}
-        value |= {"topics": [{"name": topic, "topicId": await on.cluster.topic_id(topic),
-                              "partitions": [{"partitionIndex": 0, "committedOffset": 0}]}]}  # fmt: skip
-        answer = await on.cluster.call("OffsetCommit", value)
+        value |= {"topics": [{"name": topic, "partitions": rows}]}
+        answer = await on.cluster.call("OffsetCommit", value, version=9)
         assert answer.value["topics"][0]["partitions"][0]["errorCode"] == 0
 
     staged(cluster.bootstrap, consumer_group)

@@ -205,6 +205,7 @@ class Acquirer:
         """Fetches until there is a batch of that size, brokers have no more, or the time to wait is over."""
         member, begun = batches.member, self._now()
         quiet_since = begun
+        fresh_since: float | None = None
         self._pump.fetch = True
         try:
             while True:
@@ -214,8 +215,11 @@ class Acquirer:
                     return True
                 # With records at hand brokers are asked for what they have at once.
                 self._set_wait(member, 0.0 if fresh else self.options.max_wait / 2)
-                if fresh and (member.exhausted or (not batches.renews and now > begun + batches.lock * _USABLE / 4)):
-                    return True
+                if fresh:
+                    fresh_since = now if fresh_since is None else fresh_since
+                    # A broker that doesn't respond isn't waited for.
+                    if member.exhausted or now >= fresh_since + self._collecting_seconds(batches):
+                        return True
                 if not fresh and batches.targets is None and now >= begun + self.options.max_wait:
                     return False
                 if not fresh and batches.targets is not None:
@@ -226,6 +230,11 @@ class Acquirer:
                 await self._wait(now + self.options.max_wait / 2)
         finally:
             self._pump.fetch = False
+
+    def _collecting_seconds(self, batches: Batches) -> float:
+        """For one batch. Without renewal the locks of its first records count down."""
+        wait = self.options.max_wait
+        return wait if batches.renews else min(wait, batches.lock * _USABLE / 4)
 
     @staticmethod
     def _set_wait(member: ShareMember, seconds: float) -> None:

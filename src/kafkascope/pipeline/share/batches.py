@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from struct import Struct
 
 from kafkascope.client.share.member import ShareMember
-from kafkascope.client.share.values import Acknowledge, AcknowledgeResult, Delivery, SharePartition
+from kafkascope.client.share.values import NOT_HELD, Acknowledge, AcknowledgeResult, Delivery, SharePartition
 from kafkascope.limits import MAX_BATCH_RANGES
 from kafkascope.pipeline.share.batch_offset import BatchOffset, LoggedRange, PartitionRanges, Sets
 from kafkascope.pipeline.share.ledger import Ledger, copied, spans
@@ -143,11 +143,12 @@ class Batches:
     ) -> None:
         """Acknowledged where the lock is still ours; the rest is redelivered, and the ledger knows it."""
         self.ledger.commit(partition, first, last, kind)
-        held = [part for part, _ in self.member.held(partition, first, last)]
-        for part in held:
-            self.member.acknowledge(now, partition, part.first, part.last, kind)
+        before = len(self.member.results)
+        # Also where a renewal is under way.
+        self.member.acknowledge(now, partition, first, last, kind)
         if ours:
-            self.counts.expired += last - first + 1 - sum(part.size for part in held)
+            refused = self.member.results[before:]
+            self.counts.expired += sum(result.records for result in refused if result.code == NOT_HELD)
 
     def _take_over(self, delivery: Delivery, now: float) -> None:
         """Its record data is dropped: executors fetch what they need."""
