@@ -17,6 +17,7 @@ from bench.explorer import lines as explorer_lines
 from bench.floor import copy_bytes, make_objects
 from bench.kio_peer import peer
 from bench.logs import lines as log_lines
+from bench.marts import lines as mart_lines
 from bench.messages import Case, cases
 from bench.pipeline import lines as pipeline_lines
 from bench.share_consumer import lines as share_lines
@@ -34,7 +35,10 @@ HEAD = (
 )
 
 
-_SECTIONS = ("codec", "columns", "captures", "logs", "pipeline", "share", "share-source", "explorer", "start")
+_SECTIONS = (
+    *("codec", "columns", "captures", "logs", "pipeline", "marts", "share", "share-source"),
+    *("explorer", "start"),
+)
 
 
 def main() -> None:
@@ -66,6 +70,10 @@ def main() -> None:
     if "pipeline" in chosen:
         print("\npipeline")
         for line in pipeline_lines(whole=options.whole):
+            print(line, flush=True)
+    if "marts" in chosen:
+        print("\nmarts")
+        for line in mart_lines():
             print(line, flush=True)
     if "share" in chosen:
         print("\nshare consumer")

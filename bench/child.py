@@ -1,7 +1,7 @@
 """Runs a command and measures its wall time, processor time and peak memory on one core.
 
-A process begins with the memory of the one that started it, and its peak counts that. So a small one stands between:
-`python -m bench.child '{"command": [...], "keep": false}'` runs it and says what it took as a line of JSON."""
+A process begins with the memory of the one that started it, and its peak counts that. So a small one starts it:
+`python -m bench.child '{"command": [...], "keep": false}'` runs it and prints what it took as a line of JSON."""
 
 import json
 import os

@@ -82,7 +82,7 @@ def _spark(options: argparse.Namespace, folder: str) -> dict[str, Any]:
         from kafkascope.pipeline.mart.build import build_marts
 
         began = time.perf_counter()
-        build_marts(spark, lake)
+        build_marts(spark, lake, rebuild=True)
         result["marts"] = time.perf_counter() - began
         try:
             from kafkascope.cli.main import main as command

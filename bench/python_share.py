@@ -1,5 +1,5 @@
 """Accepts `count` records of a topic with confluent-kafka's share consumer; prints nanoseconds from the first record to
-the last acknowledgement, and how many records there were.
+the last acknowledgement, how many records there were, and nanoseconds of processor time.
 
 `python python_share.py BOOTSTRAP GROUP TOPIC COUNT`, with the library on PYTHONPATH."""
 
@@ -15,14 +15,15 @@ def main(bootstrap: str, group: str, topic: str, count: int) -> None:
     settings = {"bootstrap.servers": bootstrap, "group.id": group, "share.acknowledgement.mode": "implicit"}
     consumer = library.ShareConsumer(settings)
     consumer.subscribe([topic])
-    begun = records = 0
+    begun = records = processor = 0
     while records < count:
         for message in consumer.poll(0.5):
             if message.error() is None:
                 begun = begun or time.perf_counter_ns()
+                processor = processor or time.process_time_ns()
                 records += message.value() is not None
     consumer.commit_sync()
-    print(time.perf_counter_ns() - begun, records)
+    print(time.perf_counter_ns() - begun, records, time.process_time_ns() - processor)
     consumer.close()
 
 

@@ -39,7 +39,7 @@ def _marts(lake: Any, cores: int) -> dict[str, Any]:
         jvm = spark.sparkContext._gateway.proc.pid  # type: ignore[union-attr]
         before, waited, peak = _processor(jvm), _processor(jvm, waited=True), _Peak(jvm)
         began = time.perf_counter()
-        counts = build_marts(spark, lake)
+        counts = build_marts(spark, lake, rebuild=True)
         result = {
             "seconds": time.perf_counter() - began,
             "jvm_processor": _processor(jvm) - before,
@@ -88,6 +88,11 @@ def _stat(pid: int) -> list[str]:
 def _processor(pid: int, *, waited: bool = False) -> float:
     """With `waited` those of ended children too."""
     return sum(map(int, _stat(pid)[11 : 15 if waited else 13])) / _TICKS
+
+
+def processor_of_all(pid: int) -> float:
+    """Of a process and what it started, also of what has ended."""
+    return _processor(pid, waited=True) + sum(_processor(child, waited=True) for child in _below(pid))
 
 
 def _below(parent: int) -> list[int]:

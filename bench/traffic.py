@@ -32,6 +32,8 @@ CONNECTIONS = 200
 _HEAVY_SHARE = 0.4
 # Entered in the middle: no SYN, no ApiVersions.
 _MIDDLE = 10
+# What one connection with all the bytes may be.
+ONLY = {"follower": len(ROLES) - 1, "consumer": 2}
 _SHORT_CONNECTIONS, _SHORT_EXCHANGES, _SHORT_MEGABYTES = 7_000, 5, 150
 _BYTES_A_SECOND = 20_000_000
 _STEP_NS = 1_000_000_000
@@ -81,15 +83,22 @@ class Made:
 def busy(megabytes: int, seed: int = _SEED, *, clean: bool = False) -> Made:
     """200 connections that go on from the first second to the last; `clean` without loss and reordering."""
     name = f"{'clean' if clean else 'busy'}-{megabytes}mb-seed{seed}-v{_EDITION}.pcap"
-    traffic = _kept(FOLDER / name, megabytes, seed, short=False, clean=clean)
+    traffic = _kept(FOLDER / name, megabytes, seed, clean=clean)
     if not clean:
         check(traffic)
     return traffic
 
 
+def elephant(megabytes: int, seed: int = _SEED, *, role: str = "follower") -> Made:
+    """One connection with all the bytes."""
+    name = f"{role}-{megabytes}mb-seed{seed}-v{_EDITION}.pcap"
+    return _kept(FOLDER / name, megabytes, seed, only=role)
+
+
 def short_lived(seed: int = _SEED) -> Made:
     """7,000 connections of five exchanges each."""
-    return _kept(FOLDER / f"short-seed{seed}-v{_EDITION}.pcap", _SHORT_MEGABYTES, seed, short=True, clean=False)
+    path = FOLDER / f"short-seed{seed}-v{_EDITION}.pcap"
+    return _kept(path, _SHORT_MEGABYTES, seed, short=True)
 
 
 def check(traffic: Made) -> None:
@@ -117,22 +126,26 @@ def first_part(traffic: Made, megabytes: int) -> Path:
     return part
 
 
-def _kept(path: Path, megabytes: int, seed: int, *, short: bool, clean: bool) -> Made:
+def _kept(
+    path: Path, megabytes: int, seed: int, *, only: str | None = None, short: bool = False, clean: bool = False
+) -> Made:
     facts = path.with_suffix(".json")
     if path.is_file() and facts.is_file():
         return Made(**json.loads(facts.read_text()))
-    traffic = _write_capture(path, megabytes, seed, short=short, clean=clean)
+    traffic = _write_capture(path, megabytes, seed, only=only, short=short, clean=clean)
     facts.write_text(json.dumps(asdict(traffic), indent=1))
     return traffic
 
 
-def _write_capture(path: Path, megabytes: int, seed: int, *, short: bool = False, clean: bool = False) -> Made:
+def _write_capture(
+    path: Path, megabytes: int, seed: int, *, only: str | None = None, short: bool = False, clean: bool = False
+) -> Made:
     start = perf_counter()
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f"{path.name}.{os.getpid()}")
     try:
         with partial.open("wb") as file:
-            traffic = Traffic(_pool(seed), seed, short=short, clean=clean)
+            traffic = Traffic(_pool(seed), seed, only=only, short=short, clean=clean)
             size = file.write(struct.pack("<IHHiIII", _NANOSECONDS_MAGIC, 2, 4, 0, 0, 262_144, 1))
             while size < megabytes * 1_000_000 and not traffic.is_over():
                 size += file.write(traffic.step())
@@ -151,11 +164,15 @@ def _pool(seed: int) -> Pool:
 class Traffic:
     """The connections and where each of them is; a step is a second of them."""
 
-    def __init__(self, pool: Pool, seed: int, *, short: bool, clean: bool = False) -> None:
+    def __init__(
+        self, pool: Pool, seed: int, *, only: str | None = None, short: bool = False, clean: bool = False
+    ) -> None:
         self._pool, self._seed = pool, seed
-        count = _SHORT_CONNECTIONS if short else CONNECTIONS
+        count = _SHORT_CONNECTIONS if short else CONNECTIONS if only is None else 1
         rng = np.array([seed], np.uint64)
         connections = _connections(count, short=short, rng=rng)
+        if only is not None:
+            connections[0, kernel.ROLE] = ONLY[only]
         counts, by_pair, by_connection = (np.zeros(n, np.int64) for n in (kernel.COUNTS, len(pool.pairs), count))
         streams = _streams(connections, rng)
         self._state = kernel.State(connections, streams, rng, counts, by_pair, by_connection, clean)
@@ -239,9 +256,9 @@ def _connections(count: int, *, short: bool, rng: npt.NDArray[np.uint64]) -> npt
     out[:, kernel.RATE] = 100_000 if short else light * weights / weights.sum()
     if not short:
         out[0, kernel.ROLE] = len(ROLES) - 1
-        out[0, kernel.RATE] = _BYTES_A_SECOND * _HEAVY_SHARE
-        out[-_MIDDLE:, kernel.PHASE] = kernel.SPEAKS
-        out[-_MIDDLE:, kernel.CORRELATION] = 5_000
+        out[0, kernel.RATE] = _BYTES_A_SECOND * (_HEAVY_SHARE if count > 1 else 1)
+        out[1:][-_MIDDLE:, kernel.PHASE] = kernel.SPEAKS
+        out[1:][-_MIDDLE:, kernel.CORRELATION] = 5_000
     return out
 
 

@@ -8,7 +8,9 @@ from typing import Any
 
 SOURCE = Path(__file__).parents[1] / "src" / "kafkascope"
 # Modules of one kind each define these, and are read as `module.NAME`.
-INTERFACES = {"KIND", "READ", "RULES", "SIGHTINGS", "STATEMENT", "TABLES"}
+INTERFACES = {
+    "COUNTED_SIGHTINGS", "DERIVED", "KIND", "READ", "RULES", "SIGHTINGS", "STATEMENT", "SUMS", "TABLES",
+}  # fmt: skip
 
 
 def value_of(node: ast.expr) -> Any:

@@ -1,3 +1,5 @@
+import com.sun.management.OperatingSystemMXBean;
+import java.lang.management.ManagementFactory;
 import java.time.Duration;
 import java.util.List;
 import java.util.Properties;
@@ -6,7 +8,7 @@ import org.apache.kafka.clients.consumer.KafkaShareConsumer;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
 /** Accepts `count` records of a topic as a member of a share group; prints nanoseconds from the first record to the last
- *  acknowledgement, and how many records there were. */
+ *  acknowledgement, how many records there were, and nanoseconds of processor time. */
 public class ShareRead {
     public static void main(String[] arguments) {
         int count = Integer.parseInt(arguments[3]);
@@ -14,18 +16,24 @@ public class ShareRead {
         settings.put("bootstrap.servers", arguments[0]);
         settings.put("group.id", arguments[1]);
         settings.put("share.acknowledgement.mode", "implicit");
+        var system = (OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
         long begun = 0;
+        long processor = 0;
         int records = 0;
         try (var consumer = new KafkaShareConsumer<>(settings, new ByteArrayDeserializer(), new ByteArrayDeserializer())) {
             consumer.subscribe(List.of(arguments[2]));
             while (records < count) {
                 for (ConsumerRecord<byte[], byte[]> record : consumer.poll(Duration.ofMillis(500))) {
-                    begun = begun == 0 ? System.nanoTime() : begun;
+                    if (begun == 0) {
+                        begun = System.nanoTime();
+                        processor = system.getProcessCpuTime();
+                    }
                     records += record.value() == null ? 0 : 1;
                 }
             }
             consumer.commitSync();
-            System.out.println((System.nanoTime() - begun) + " " + records);
+            long nanoseconds = System.nanoTime() - begun;
+            System.out.println(nanoseconds + " " + records + " " + (system.getProcessCpuTime() - processor));
         }
     }
 }

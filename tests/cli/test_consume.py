@@ -143,6 +143,7 @@ def test_nothing_is_accepted_that_nobody_could_read(cluster: "Lab") -> None:
         (("--accept", "--for", "0s"), "--for: 0 s would stop at once"),
         (("--ask",), "--ask needs a terminal"),
         (("--accept", "--max", "0"), "--max"),
+        (("--accept", "--full"), "--full needs --records"),
         (("--accept", "--release"), "--accept and --release exclude each other"),
         (("--accept", "--share-group", ""), "a group is a name, not ''"),
         (("--accept", ""), "a topic is a name, not ''"),

@@ -13,9 +13,9 @@ import pytest
 from kafkascope.cli.spark.ingest_account import account_json, account_lines, findings_text
 from kafkascope.cli.spark.session import bar_line, progress_text, timings
 from kafkascope.lake.home import SIGN
+from kafkascope.pipeline.ingestion.file_accounts import FileAccount
 from kafkascope.pipeline.ingestion.ingest import Ingested
 from kafkascope.pipeline.ingestion.progress import IngestProgress
-from kafkascope.pipeline.ingestion.task import FileAccount
 from tests.support.cli import COMMAND, Cli, hear_interrupts, is_one_line_error, process, without_progress
 
 CAPTURES = Path(__file__).parents[1] / "captures"
@@ -29,6 +29,7 @@ def ingest(*arguments: str, temporary: str = gettempdir()) -> "subprocess.Comple
     return process("ingest", *arguments, timeout=HANGS_SECONDS, TMPDIR=temporary)
 
 
+@pytest.mark.heavy
 def test_an_account_of_what_was_read(tmp_path: Path) -> None:
     lake = str(tmp_path / "traffic")
     (tmp_path / "empty.pcap").touch()
@@ -49,6 +50,7 @@ def test_an_account_of_what_was_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("heard", ["starting Spark", "reading", "building the marts"])
+@pytest.mark.heavy
 def test_ctrl_c_is_one_line_and_leaves_nothing_behind(tmp_path: Path, heard: str) -> None:
     lake, temporary = tmp_path / "traffic", tmp_path / "tmp"
     temporary.mkdir()
@@ -90,6 +92,7 @@ print("left", file=sys.stderr)
 """
 
 
+@pytest.mark.heavy
 def test_a_jvm_that_dies_while_its_session_stops_is_left_without_a_warning() -> None:
     done = subprocess.run([sys.executable, "-c", JVM_DIES_IN_STOP], capture_output=True, timeout=HANGS_SECONDS)
     assert done.stderr.decode().splitlines() == ["starting Spark", "left"]
@@ -110,7 +113,7 @@ def test_a_jvm_that_dies_while_its_session_stops_is_left_without_a_warning() -> 
         ([SHARE, "--lake", "full/file"], 2, "a file; a lake is a folder"),
         ([SHARE, "--lake", "newer"], 3, "a lake of format 99"),
         ([SHARE, "--lake", "new", "--port", "70000"], 2, "70000 isn't a port"),
-        ([SHARE, "--lake", "new", "--cores", "0"], 2, "'--cores'"),
+        ([SHARE, "--lake", "new", "--cores", "0"], 2, "--cores: 0 is less than 1"),
         (
             [SHARE, "--lake", "new", "--threshold", "records"],
             2,
@@ -122,7 +125,7 @@ def test_a_jvm_that_dies_while_its_session_stops_is_left_without_a_warning() -> 
         ([SHARE, "--lake", "new", "--marts-every", "9"], 2, "--marts-every needs --follow"),
         ([".", "--lake", "new", "--follow", "--no-marts", "--marts-every", "9"], 2, "doesn't work with --no-marts"),
         ([SHARE, "--lake", "new", "--follow"], 2, "is a file; give --follow the folder"),
-        (["empty", "full", "--lake", "new", "--follow"], 2, "--follow goes with one folder"),
+        (["empty", "full", "--lake", "new", "--follow"], 2, "--follow takes one folder"),
         (["nowhere", "--lake", "new", "--follow"], 1, "no such directory"),
     ],
 )
@@ -166,7 +169,7 @@ def lines(done: Ingested) -> list[str]:
 
 def test_the_account_names_files_that_came_too_late() -> None:
     done = Ingested("5d1f", new=["a.pcap"], apart=["a.pcap"], rows={"exchanges": 7})
-    notice = "a.pcap begins before what was ingested earlier and is read on its own"
+    notice = "a.pcap begins before files that were ingested earlier, so it's read on its own"
     assert [line.startswith(notice) for line in lines(done)].count(True) == 1
     assert account_json(done, "my lake", None, None, {})["apart"] == ["a.pcap"]
 

@@ -48,7 +48,7 @@ def test_marts_follow_the_tables_and_the_thresholds(cli: Cli, spark: "SparkSessi
     assert (ingested["new"], ingested["known"], ingested["ingest_id"], ingested["marts"]) == ([], [SHARE], None, None)
 
     built = document("marts", lake)
-    assert list(built) == ["lake", "marts", "findings", "seconds"]
+    assert list(built) == ["lake", "built", "marts", "findings", "seconds"]
     assert built["marts"]["findings"] == sum(built["findings"].values()) == len(findings(lake))
     assert "share_lock_expired" in findings(lake)
     # The session that was there before goes on.

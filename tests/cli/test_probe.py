@@ -58,6 +58,7 @@ def test_a_host_is_needed_and_must_be_there(cli: Cli) -> None:
 
 
 @pytest.mark.parametrize(("version", "release"), [("4.3.1", "4.3"), ("3.9.2", "3.9")])
+@pytest.mark.heavy
 def test_an_empty_cluster_stays_empty_without_the_word_and_takes_every_example_with_it(
     version: str, release: str, cli: Cli, record_property: Callable[[str, object], None]
 ) -> None:
@@ -67,7 +68,7 @@ def test_an_empty_cluster_stays_empty_without_the_word_and_takes_every_example_w
         for request in (call, about):
             answer = cli("call", running.bootstrap, *request)
             assert (answer.code, is_one_line_error(answer.err)) == (2, True)
-            assert "would create the topic __transaction_state, which this cluster does not have yet" in answer.err
+            assert "would create the topic __transaction_state, which this cluster doesn't have yet" in answer.err
         reading = json.loads(cli.out("probe", running.bootstrap, "--json"))
         assert json.loads(cli.out("call", running.bootstrap, "Metadata", "--json"))["topics"] == []
         writing = json.loads(cli.out("probe", running.bootstrap, "--write", "--json"))

@@ -396,7 +396,7 @@ def test_much_tls_beside_kafka_is_told_with_what_to_do(cli: Cli, tmp_path: Path)
         (["--records"], "--records and --full need --exchange"),
         (["--stats", "--follow"], "--stats needs the whole recording"),
         (["--exchange", "00", "--stats"], "--exchange prints one exchange"),
-        (["--port", "x"], "not a valid integer"),
+        (["--port", "x"], "isn't a whole number"),
     ],
 )
 def test_wrong_use_is_told_before_anything_is_read(cli: Cli, arguments: list[str], message: str) -> None:

@@ -6,12 +6,14 @@ from typing import Any
 
 from kafkascope.lake.home import Lake, make_lake
 from tests.captures import HERE
+from tests.logs.recorded import unpack_disks
 from tests.pipeline import secrets_planted
 from tests.report.build import HOSTILE, delivery, finding, incident, put
 from tests.support.lakes import ingest_here
 
 NAMES = ("share", "clients")
 LOG = "clients.log.xz"
+LOG_FOLDER = "__share_group_state-0"
 NOON_US = 1_794_744_000_000_000
 
 
@@ -24,8 +26,9 @@ def recordings(folder: Path) -> list[Path]:
 
 
 def incident_lake(folder: Path) -> Lake:
-    """`folder/lake`, its recordings beside it, with the findings that Spark would have made."""
+    """`folder/lake`, its recordings and disks beside it, with the findings that Spark would have made."""
     lake = ingest_here(recordings(folder / "recordings"), folder / "lake")
+    ingest_here([unpack_disks(folder / "disks") / "node-1" / LOG_FOLDER], folder / "lake")
     for name, rows in incident("share").items():
         put(lake, name, rows)
     return lake

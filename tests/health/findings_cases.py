@@ -151,6 +151,14 @@ def unreadable(*kinds: str) -> Marts:
     return {**recording(), "quarantine": [row("quarantine", kind=kind) for kind in kinds]}
 
 
+def leader_changes(number: int, apart_s: int) -> Marts:
+    rows = [
+        row("partition_events", occurred_at=T0 + index * apart_s * SECOND, to_leader=1 + index % 2)
+        for index in range(number)
+    ]
+    return {"partition_events": rows}
+
+
 # Rule to: rows that show it, its severity and words of its summary; and rows that nearly do.
 CASES: dict[str, tuple[Marts, str, str, Marts]] = {
     "share_lock_expired": (
@@ -431,5 +439,86 @@ CASES: dict[str, tuple[Marts, str, str, Marts]] = {
         "warning",
         "13 places of `night.pcap` couldn't be read: undecoded ×12, cut ×1.",
         unreadable(),
+    ),
+    "log_damaged": (
+        {"log_health": [row("log_health", damaged_bytes=1200, bad_crc=1)]},
+        "critical",
+        "The log of `orders-0` on node `2` is damaged: 1 batch with a wrong checksum and 1.2 kB that can't be read.",
+        {"log_health": [row("log_health")]},
+    ),
+    "log_replicas_differ": (
+        {"log_health": [row("log_health", differing_batches=3, differs_from=41)]},
+        "critical",
+        "3 batches of `orders-0` on node `2` differ from other replicas, from offset `41` on.",
+        {"log_health": [row("log_health", missing_records=3)]},
+    ),
+    "log_replica_short": (
+        {"log_health": [row("log_health", missing_records=25_000)]},
+        "warning",
+        "The log of `orders-0` on node `2` ends 25,000 records before that of another replica.",
+        {"log_health": [row("log_health", missing_records=900)]},
+    ),
+    "log_compaction_behind": (
+        {"compaction_waste": [row("compaction_waste", bytes=300_000_000, superseded_bytes=240_000_000)]},
+        "warning",
+        "80 % of the records of `__consumer_offsets-7` on node `2` have been replaced by later ones, and are still "
+        "there: 240 MB.",
+        {"compaction_waste": [row("compaction_waste", partition=8, bytes=900_000_000, superseded_bytes=240_000_000)]},
+    ),
+    "log_share_state_differs": (
+        {
+            "share_agreement": [
+                row("share_agreement", first_offset=5, last_offset=9, verdict="only_recorded"),
+                row("share_agreement", first_offset=7, last_offset=7, verdict="only_written"),
+            ]
+        },
+        "warning",
+        "Recorded deliveries and the brokers' share state of `orders-0` of share group `g` differ: 5 records only in "
+        "the recording and 1 record only on disk; offsets `5-9, 7`.",
+        {"share_agreement": [row("share_agreement", last_offset=9)]},
+    ),
+    "partition_leaderless": (
+        {"metadata_at": [row("metadata_at", leader=None, to_at=T0 + 5 * SECOND, to_offset=9)]},
+        "critical",
+        "`orders-0` had no leader for 5 s.",
+        {"metadata_at": [row("metadata_at", leader=None, to_at=T0 + SECOND // 2, to_offset=9)]},
+    ),
+    "partition_under_replicated": (
+        {"metadata_at": [row("metadata_at", isr=[1], to_at=T0 + 20 * MINUTE, to_offset=9)]},
+        "warning",
+        "`orders-0` had replicas out of sync for 20 min: node `2`, node `3`.",
+        {"metadata_at": [row("metadata_at", isr=[1], to_at=T0 + MINUTE, to_offset=9)]},
+    ),
+    "partition_leader_changes": (
+        leader_changes(6, 10),
+        "warning",
+        "The leader of `orders-0` changed 6 times in 50 s; new leaders: node `1`, node `2`.",
+        leader_changes(6, 900),
+    ),
+    "transaction_hanging": (
+        {"open_transactions": [row("open_transactions", hanging=True, open_ms=3_600_000)]},
+        "critical",
+        "A transaction in `orders-0` hangs: its coordinator doesn't know it, and nobody will end it (producer `7`). "
+        "Readers of committed records wait at offset `12`, 8 records before the end.",
+        {"open_transactions": [row("open_transactions", hanging=True, open_ms=3_600_000, holds_stable_offset=False)]},
+    ),
+    "transaction_open": (
+        {"open_transactions": [row("open_transactions", open_ms=1_800_000, transactional_id="billing")]},
+        "warning",
+        "A transaction in `orders-0` was open for 30 min (transactional id `billing`). Readers of committed records "
+        "wait at offset `12`.",
+        {"open_transactions": [row("open_transactions", open_ms=60_000)]},
+    ),
+    "group_silent": (
+        {"dead_groups": [row("dead_groups", silent_ms=8 * 86_400_000, lag_now=40)]},
+        "info",
+        "Group `g` hasn't committed for 8 days; 40 records waited.",
+        {"dead_groups": [row("dead_groups", silent_ms=86_400_000)]},
+    ),
+    "group_topics_gone": (
+        {"dead_groups": [row("dead_groups", topics_gone=["old"])]},
+        "info",
+        "Group `g` has offsets of topics that don't exist: `old`.",
+        {"dead_groups": [row("dead_groups")]},
     ),
 }

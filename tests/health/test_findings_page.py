@@ -20,6 +20,7 @@ SECTIONS: dict[str, str | tuple[str, ...]] = {
     "The quorum": "quorum_",
     "APIs and clients": ("api_", "client_"),
     "The recording": "recording_",
+    "Log directories": ("log_", "partition_", "transaction_", "group_"),
 }
 
 
@@ -41,7 +42,7 @@ def _rule(rule: Rule) -> Iterator[str]:
     yield f"*Severity:* {rule.severity}. *Subject:* `{rule.subject_kind}`. *From:* {marts}.\n"
     yield "| threshold | default | | reason |\n|---|---|---|---|"
     for threshold in rule.thresholds:
-        yield f"| `{threshold.name}` | {threshold.default:,g} | {threshold.unit} | {threshold.reason} |"
+        yield f"| `{threshold.name}` | {threshold.default:,.12g} | {threshold.unit} | {threshold.reason} |"
     (example,) = [finding for finding in findings_of(CASES[rule.name][0], {}) if finding.rule == rule.name]
     yield f"\n*Example:* {example.summary}"
     advice = re.sub(r"{(\w+)}", lambda placeholder: placeholder[1].upper(), rule.advice)

@@ -9,18 +9,21 @@
 import json
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from threading import Event
+from typing import TYPE_CHECKING
 
 from tests.pipeline import break_reader, kill_moment
 
-
-def main(master: str, folder: str) -> None:
-    import pyspark
+if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from kafkascope.errors import KafkascopeError
-    from kafkascope.lake.home import make_lake
+
+def session(master: str, folder: str, more: Mapping[str, str]) -> "SparkSession":
+    """With executors of 512 MB, on loopback."""
+    import pyspark
+    from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
@@ -40,12 +43,22 @@ def main(master: str, folder: str) -> None:
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "OFF",
         "spark.local.dir": f"{folder}/local",
-        "spark.python.daemon.module": "tests.pipeline.kill_daemon",
-        f"spark.executorEnv.{kill_moment.NAMED}": os.environ[kill_moment.NAMED],
         "spark.executorEnv.PYTHONPATH": os.environ["PYTHONPATH"],
+        **more,
     }.items():
         builder = builder.config(name, value)
-    spark = builder.getOrCreate()
+    return builder.getOrCreate()
+
+
+def main(master: str, folder: str) -> None:
+    from kafkascope.errors import KafkascopeError
+    from kafkascope.lake.home import make_lake
+
+    where = {
+        "spark.python.daemon.module": "tests.pipeline.kill_daemon",
+        f"spark.executorEnv.{kill_moment.NAMED}": os.environ[kill_moment.NAMED],
+    }
+    spark = session(master, folder, where)
     # The driver reads no recording, so that none can break it.
     break_reader.arm()
     kill_moment.arm({"driver": os.getpid})

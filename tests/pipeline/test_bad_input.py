@@ -23,6 +23,8 @@ from tests.support.cli import Cli, is_one_line_error, process, without_progress
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.heavy
+
 SECONDS = 240
 DONE, NO, WRONG_USE, BAD = range(4)
 
@@ -95,7 +97,7 @@ def test_a_lake_of_a_newer_format_is_left_as_it_is(refused: Refused, recording: 
 
 
 def test_following_needs_one_folder(refused: Refused, recording: Path, lake: str, tmp_path: Path) -> None:
-    refused(WRONG_USE, "--follow goes with", "ingest", recording, "--lake", lake, "--follow")
+    refused(WRONG_USE, "is a file; give --follow the folder", "ingest", recording, "--lake", lake, "--follow")
     refused(WRONG_USE, "one folder", "ingest", tmp_path, recording.parent, "--lake", lake, "--follow")
     refused(NO, "no such directory", "ingest", tmp_path / "missing", "--lake", lake, "--follow")
     assert not Path(lake).exists()
@@ -108,7 +110,7 @@ def test_a_threshold_that_no_rule_has_is_refused(refused: Refused, recording: Pa
 
 
 def test_without_java_it_says_how_to_get_one(refused: Refused, recording: Path, lake: str) -> None:
-    says = "Spark needs Java 17 or newer and none was found"
+    says = "Spark needs Java 17 or newer and found none"
     refused(WRONG_USE, says, "ingest", recording, "--lake", lake, PATH="/nowhere", JAVA_HOME="")
     assert not Path(lake).exists()
 

@@ -11,11 +11,12 @@ import pytest
 
 from kafkascope.lake.home import Lake, make_lake
 from kafkascope.pipeline.ingestion import ingest as ingesting
+from kafkascope.pipeline.ingestion.file_accounts import FileAccount
 from kafkascope.pipeline.ingestion.inputs import find_inputs
 from kafkascope.pipeline.ingestion.plan import make_plan
-from kafkascope.pipeline.ingestion.shuffle import ORDER, by_bucket, note_row, segment_rows
+from kafkascope.pipeline.ingestion.shuffle import ORDER, by_task, note_row, segment_rows
 from kafkascope.pipeline.ingestion.state import state_of
-from kafkascope.pipeline.ingestion.task import FileAccount, Task, TaskResult, run, task_result_from_json
+from kafkascope.pipeline.ingestion.task import Task, TaskResult, routes_of, run, task_result_from_json
 from tests.captures import NAMES
 from tests.pipeline.test_ingest import capture, pieces
 
@@ -31,14 +32,10 @@ def planned(lake: Lake, files: list[Path], plan: str, buckets: int) -> list[Task
 def shuffled(tasks: list[Task]) -> list[TaskResult]:
     """As `_shuffled` has Spark do it."""
     first_task = tasks[0]
-    rows = [
-        batch
-        for file, uri in enumerate(first_task.uris)
-        for batch in segment_rows(uri, file, 0, first_task.buckets, first_task.bucket_of)
-    ]
-    rows += [note_row(task.bucket, -1, "") for task in tasks]
+    rows = [batch for file, uri in enumerate(first_task.uris) for batch in segment_rows(uri, file, 0, routes_of(tasks))]
+    rows += [note_row(number, -1, "") for number in range(len(tasks))]
     table = pa.Table.from_batches(rows).sort_by([(name, "ascending") for name in ORDER]).combine_chunks()
-    return [run(tasks[bucket], some) for bucket, some in by_bucket(iter(table.to_batches(max_chunksize=500)))]
+    return [run(tasks[number], some) for number, some in by_task(iter(table.to_batches(max_chunksize=500)))]
 
 
 def accounts(done: list[TaskResult]) -> dict[str, FileAccount]:

@@ -161,7 +161,7 @@ def test_odd_rows_are_in_quarantine_with_their_row_and_why(made: tuple[str, Inge
     assert "no version 99" in why[5]
     assert "version isn't a number" in why[6]
     assert "direction" in why[7]
-    assert "no bytes" in why[8]
+    assert "the bytes are missing" in why[8]
     assert "message or api is missing" in why[9]
     (undecoded,) = [row for row in by_file[HEX_LINES] if row["message"]]
     assert (undecoded["message"], undecoded["api_version"], undecoded["packet"]) == ("ShareFetchRequest", 2, 6)

@@ -13,12 +13,14 @@ import pytest
 
 from kafkascope.health.streams.events import statuses_of
 from kafkascope.lake.home import make_lake
+from kafkascope.lake.marts import MARTS
 from kafkascope.lake.tables import INGEST_ID, KEYS, body_table, message_of, table_named
 from kafkascope.pipeline.mart import apis
 from kafkascope.pipeline.mart.base.raft import METADATA_TOPIC_ID_TEXT
 from kafkascope.pipeline.mart.base.sources import narrow_schema
 from kafkascope.pipeline.mart.history import quorum, streams
-from kafkascope.pipeline.mart.history.walks import streams_rows, writer
+from kafkascope.pipeline.mart.history.walks import STREAMS_WALK, writer
+from kafkascope.pipeline.mart.increments.plan import EVERY_ROW
 from kafkascope.pipeline.mart.names import facts, topics_and_groups
 from kafkascope.pipeline.mart.share import events as share
 from kafkascope.pipeline.mart.share.ranges import Columns, events_of
@@ -193,7 +195,7 @@ def test_a_status_is_one_whatever_its_detail_has(spark: "SparkSession") -> None:
             spark, "StreamsGroupHeartbeatResponse", {"exchange_id": "e", "error_code": 0, "status": status}
         ),
     }
-    events = streams.streams_events(spark, tables, absent(streams, tables))
+    events, _ = streams.streams_events(spark, tables, absent(streams, tables))
     assert events is not None
     (detail,) = (row.status for row in events.collect() if row.kind == "answer")
     assert statuses_of(detail) == ((1, "missing: 2 topics"), (4, ""))
@@ -208,7 +210,7 @@ def test_groups_of_one_name_in_two_clusters_are_walked_apart(spark: "SparkSessio
     tables = {"streams_group_heartbeat_request": bodies(spark, "StreamsGroupHeartbeatRequest", *rows)}
 
     def walks(clusters: dict[str, str]) -> list[list[str]]:
-        events = streams.streams_events(spark, tables, absent(streams, tables), lambda: clusters)
+        events, _ = streams.streams_events(spark, tables, absent(streams, tables), lambda: clusters)
         assert events is not None
         rows_found = sorted((row.group_id, row.cluster or "", row.exchange_id) for row in events.collect())
         return [[name for _, _, name in some] for _, some in groupby(rows_found, itemgetter(0, 1))]
@@ -227,9 +229,9 @@ def test_a_task_does_not_move_from_one_cluster_to_another(spark: "SparkSession",
     tables = {"streams_group_heartbeat_request": bodies(spark, "StreamsGroupHeartbeatRequest", *rows)}
 
     def written(clusters: dict[str, str]) -> dict[str, int]:
-        events = streams.streams_events(spark, tables, absent(streams, tables), lambda: clusters)
+        events, _ = streams.streams_events(spark, tables, absent(streams, tables), lambda: clusters)
         assert events is not None
-        write = writer(make_lake(tmp_path), "mart", streams_rows, ("group_id", "cluster"), facts.LakeFacts())
+        write = writer(make_lake(tmp_path), EVERY_ROW, STREAMS_WALK, ("group_id", "cluster"), facts.LakeFacts())
         files = [
             json.loads(text)
             for batch in write(iter(events.toArrow().to_batches()))
@@ -250,8 +252,8 @@ def test_of_equal_calls_the_same_one_is_named_however_they_lie(spark: "SparkSess
 
     def named(rows: list[dict[str, Any]]) -> list[tuple[str, str, Any]]:
         schema = narrow_schema(table_named("exchanges").schema, set(apis.TABLES["exchanges"].split()))
-        collected = apis.api_rows(spark, spark.createDataFrame(pa.Table.from_pylist(rows, schema))).collect()
-        marts = [(row.mart, row[row.mart]) for row in collected]
+        collected = apis.api_rows(spark, spark.createDataFrame(pa.Table.from_pylist(rows, schema)), EVERY_ROW).collect()
+        marts = [(row.mart, row[row.mart]) for row in collected if row.mart in MARTS]
         whose = {"api_latency": "slowest", "api_errors": "first", "throttling": "longest", "client_versions": "last"}
         return sorted((mart, fact.api, fact[f"{whose[mart]}_exchange_id"] or "") for mart, fact in marts)
 
@@ -271,7 +273,7 @@ def test_percentiles_of_latency_are_the_same_however_files_lie(spark: "SparkSess
 
     def percentiles(order: list[dict[str, Any]], files: int) -> list[int]:
         frame = spark.createDataFrame(pa.Table.from_pylist(order, schema)).repartition(files, "exchange_id")
-        (row,) = apis.api_rows(spark, frame).where("mart = 'api_latency'").collect()
+        (row,) = apis.api_rows(spark, frame, EVERY_ROW).where("mart = 'api_latency'").collect()
         return [row.api_latency[name] for name in ("p50_us", "p95_us", "p99_us", "max_us")]
 
     found = percentiles(rows, 2)
@@ -297,7 +299,7 @@ def test_facts_of_a_broker_are_few_however_many_files_recorded_it(spark: "SparkS
     missing = frozenset(facts.TABLES) - {"exchanges"}
     collected = facts.fact_rows(spark, tables, missing)
     assert collected is not None and collected.count() == 4
-    lake_facts = facts.collect_facts(spark, tables, missing)
+    lake_facts, _ = facts.collect_facts(spark, tables, missing)
     assert lake_facts.recorded == {"b:9092": [(0, 120 * second), (200 * second, 560 * second)]}
     calls = lake_facts.calls_by_address["b:9092"]
     assert (calls.calls, calls.low, calls.high) == (len(rows), 0, 560 * second)
@@ -320,7 +322,7 @@ def test_an_answer_without_topics_is_an_answer(spark: "SparkSession") -> None:
             {"exchange_id": "b", "error_code": 104, "topics": []},
         ),
     }
-    events = quorum.quorum_events(spark, tables, absent(quorum, tables), {})
+    events, _ = quorum.quorum_events(spark, tables, absent(quorum, tables), {})
     assert events is not None
     columns = ("exchange_id", "kind", "node_id", "peer_id", "epoch", "pre_vote", "granted", "error_code")
     candidate = (3, 1, 7, True)
@@ -351,7 +353,7 @@ def test_fetches_of_other_topics_are_no_raft(spark: "SparkSession") -> None:
         "fetch_request": bodies(spark, "FetchRequest", *(fetch(*arguments) for arguments in both)),
         "fetch_response": bodies(spark, "FetchResponse", *(answer(*arguments) for arguments in both)),
     }
-    events = quorum.quorum_events(spark, tables, absent(quorum, tables), {"b:9092": "k"})
+    events, _ = quorum.quorum_events(spark, tables, absent(quorum, tables), {"b:9092": "k"})
     assert events is not None
     rows_found = sorted((row.kind, row.exchange_id, row.cluster_id, row.records_bytes) for row in events.collect())
     # A request log does not tell the size of records: null, not 0.
@@ -379,8 +381,8 @@ def _depth(type_: pa.DataType, below: list[str]) -> bool:
 def test_a_lake_without_a_table_has_no_events_of_it(spark: "SparkSession") -> None:
     events = share.share_events(spark, {}, frozenset(share.TABLES))
     assert events.of_partitions is None and events.of_groups is None
-    assert streams.streams_events(spark, {}, frozenset(streams.TABLES)) is None
-    assert quorum.quorum_events(spark, {}, frozenset(quorum.TABLES), {}) is None
+    assert streams.streams_events(spark, {}, frozenset(streams.TABLES)) == (None, None)
+    assert quorum.quorum_events(spark, {}, frozenset(quorum.TABLES), {}) == (None, None)
     assert all(
         message_of(name) or name in ("connections", "exchanges") for subject in SUBJECTS for name in subject.TABLES
     )

@@ -10,6 +10,7 @@ import pytest
 from kafkascope.lake.tables import table_named
 from kafkascope.pipeline.mart.base.events import NO_TOPIC
 from kafkascope.pipeline.mart.base.sources import narrow_schema
+from kafkascope.pipeline.mart.increments.plan import EVERY_ROW
 from kafkascope.pipeline.mart.names import topics_and_groups
 from kafkascope.pipeline.mart.names.brokers import broker_rows
 from kafkascope.pipeline.mart.names.facts import LakeFacts, NamedBroker, RecordedCalls
@@ -117,7 +118,7 @@ def made(
     absent = frozenset(table for table in topics_and_groups.TABLES if table not in frames)
     # The only one that is joined from the left.
     frames.setdefault("create_topics_request", bodies(spark, "CreateTopicsRequest"))
-    rows_of_both = topics_and_groups.topic_and_group_rows(spark, frames, absent, clusters or {})
+    rows_of_both = topics_and_groups.topic_and_group_rows(spark, frames, absent, clusters or {}, EVERY_ROW)
     assert rows_of_both is not None
     return sorted((row[name].asDict() for row in rows_of_both.collect() if row.mart == name), key=repr)
 

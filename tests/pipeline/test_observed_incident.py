@@ -12,7 +12,7 @@ import pytest
 from kafkascope.lake.home import open_lake
 from kafkascope.lake.read.visible_rows import dataset
 from kafkascope.pipeline import ingest, marts
-from kafkascope.pipeline.mart.base.sources import Sources
+from kafkascope.pipeline.mart.base.sources import OpenLake, Sources
 from kafkascope.pipeline.mart.names.facts import TABLES, collect_facts
 from lab.cluster import Cluster
 from lab.settings import CONTROLLER, PLAIN, USERS
@@ -24,6 +24,8 @@ from tests.support.cli import COMMAND, hear_interrupts
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.heavy
 
 GROUP = "processors"
 POLL_US = 1_000_000
@@ -291,8 +293,8 @@ def test_the_marts_of_the_group_agree_by_the_minute(seen: Seen) -> None:
 def test_an_observer_is_no_recording_of_what_others_do(spark: "SparkSession", seen: Seen) -> None:
     """Else a member that it never hears would be taken for silent."""
     for lake, recorded in ((seen.observed, False), (seen.captured, True)):
-        sources = Sources(spark, open_lake(lake), TABLES)
-        assert bool(collect_facts(spark, sources, sources.absent).recorded) is recorded
+        sources = Sources(spark, OpenLake(open_lake(lake), TABLES))
+        assert bool(collect_facts(spark, sources, sources.absent)[0].recorded) is recorded
 
 
 def test_no_secret_of_the_observer_is_in_its_lake(seen: Seen) -> None:

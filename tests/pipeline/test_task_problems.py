@@ -11,7 +11,7 @@ from kafkascope.capture.exchanges.exchanges import Recordings
 from kafkascope.lake.home import make_lake
 from kafkascope.lake.write.files import Files
 from kafkascope.pipeline.ingestion.exchange_writer import ExchangeWriter
-from kafkascope.pipeline.ingestion.task import _problems
+from kafkascope.pipeline.ingestion.problem_rows import write_problems
 
 
 def quarantined(folder: Path, account: Account) -> tuple[list[dict[str, Any]], dict[str, int]]:
@@ -19,7 +19,7 @@ def quarantined(folder: Path, account: Account) -> tuple[list[dict[str, Any]], d
     lake = make_lake(folder)
     files = Files(lake, "given")
     intake = ExchangeWriter(files)
-    _problems(intake, account, Recordings(["a.pcap", "b.pcap", "c.pcap"], [0, 100, 200]))
+    write_problems(intake, account, Recordings(["a.pcap", "b.pcap", "c.pcap"], [0, 100, 200]))
     rows = [
         row for file in files.close() for row in pq.read_table(lake.table(file.table).child(file.path).path).to_pylist()
     ]

@@ -12,6 +12,7 @@ from kafkascope.report.summaries import (
     apis,
     buckets,
     clients,
+    disks,
     findings,
     incidents,
     quorum,
@@ -23,7 +24,20 @@ from kafkascope.report.summaries import (
 )
 from tests.report.page.test_page import NAMES, report
 
-MODULES = (apis, buckets, clients, findings, incidents, quorum, share, share_survey, streams, streams_lanes, unread)
+MODULES = (
+    apis,
+    buckets,
+    clients,
+    disks,
+    findings,
+    incidents,
+    quorum,
+    share,
+    share_survey,
+    streams,
+    streams_lanes,
+    unread,
+)
 # Definitions of the schema keep their names: programs may be generated from them.
 CLASSES = {
     "Apis": "ApiSummary",

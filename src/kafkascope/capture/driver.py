@@ -58,6 +58,7 @@ class Capture:
         self._chooser = Chooser(flows, part.choose) if part.choose is not None else None
         self._steps = Steps(flows, self._reassembler, self._framer, self._pairer, recordings)
         self._late = late_pieces(self._steps, lambda: self._held) if not part.last else None
+        self._is_own = True
         if mine:
             unread = resume(self._steps, self._late, mine, numbers, old, part.reopen)
             for uri, problem in unread:
@@ -71,6 +72,12 @@ class Capture:
     @property
     def flows(self) -> Flows:
         return self._steps.flows
+
+    def enter(self, *, own: bool) -> Iterator[ExchangeBatch]:
+        """Whether the following packets are of the run's own stretch. What is held belongs to the stretch before."""
+        if own != self._is_own:
+            yield from self._pair_held()
+            self._is_own = own
 
     def feed(self, packets: Packets, *, live: bool) -> Iterator[ExchangeBatch]:
         """Unless it is `live`, the last frames are paired with the next batch or the end, so that requests without a
@@ -118,8 +125,14 @@ class Capture:
 
     def _pair_held(self) -> Iterator[ExchangeBatch]:
         held, self._held = self._held, []
-        if held:
+        if not held:
+            return
+        if self._is_own:
             yield self._pairer.feed(join_frames(held))
+        elif self._part.on_elsewhere is not None:
+            self._part.on_elsewhere(self._pairer.feed(join_frames(held)))
+        else:
+            self._pairer.skip(join_frames(held))
 
     def finish(self) -> Iterator[ExchangeBatch]:
         segments = self._segments.finish()

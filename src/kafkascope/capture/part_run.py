@@ -56,14 +56,23 @@ class PartRun:
             raise KernelError.at(f"{uri}, after packet {self._accounting.account.packets:,}") from error
 
     def end(self) -> Iterator[ExchangeBatch]:
-        """All files were read: the rest of the exchanges, but for what is carried to the next run."""
+        """All files were read, or all of the stretch: the rest of its exchanges, but for what is carried to the next
+        run."""
         if self._capture is not None:
             uris = self._accounting.recordings.uris
             with self.guarded(uris[-1] if uris else "the recording"):
-                yield from self._capture.finish() if self._part.last else self._capture.suspend()
+                yield from last_exchanges(self._capture, self._part)
                 self.carried = self._capture.carried
 
     def pending(self) -> Iterator[ExchangeBatch]:
         """What is carried, as if the recording ended here; nothing after the last part."""
-        if self._capture is not None and not self._part.last:
+        if self._capture is not None and not self._part.last and self._part.stretch.is_last:
             yield from self._capture.finish()
+
+
+def last_exchanges(capture: Capture, part: Part) -> Iterator[ExchangeBatch]:
+    """The last exchanges of a run. What is unfinished belongs to the last stretch, which may not have begun if the
+    recording is shorter than expected."""
+    yield from capture.enter(own=part.stretch.is_last)
+    if part.stretch.is_last:
+        yield from capture.finish() if part.last else capture.suspend()

@@ -24,6 +24,7 @@ from kafkascope.capture.formats import LOG
 from kafkascope.capture.part_run import PartRun
 from kafkascope.capture.resume.run import WHOLE, Part
 from kafkascope.capture.resume.state import Carried
+from kafkascope.capture.resume.stretch import cut_packets
 from kafkascope.capture.sniff import Recording, sniff, uri_of
 from kafkascope.errors import InputError
 
@@ -94,6 +95,8 @@ class Reading:
         self._run = PartRun(self._part, self._accounting, kafka_ports)
         self.names = names
         self.live = False
+        self._file_number = -1
+        self._is_over = False
         # Files that end too early, for which `follow` would help.
         self.plain_files: set[str] = set()
 
@@ -144,6 +147,9 @@ class Reading:
         self._run.start(names=self.names)
         # The files of a part were ordered when the recording was divided.
         for path in by_first_packet(self._paths) if self._part is WHOLE else self._paths:
+            if self._is_over:
+                break
+            self._file_number += 1
             is_due = True
             while is_due:
                 try:
@@ -171,8 +177,14 @@ class Reading:
     def _packets(self, recording: Recording) -> Iterator[ExchangeBatch]:
         capture = self._run.capture(names=self.names)
         batches = read_packets(recording.source, waiting=self._following.waiting, chunk_bytes=self._part.chunk_bytes)
-        for packets in self._accounting.count_packets(batches, self._skipped()):
-            yield from capture.feed(packets, live=recording.live)
+        stretch = self._part.stretch
+        for batch in self._accounting.count_packets(batches, self._skipped()):
+            for position, packets in cut_packets(batch, self._file_number, stretch.bounds()):
+                if stretch.is_over(position):
+                    self._is_over = True
+                    return
+                yield from capture.enter(own=stretch.has(position))
+                yield from capture.feed(packets, live=recording.live)
 
     def _log(self, recording: Recording) -> Iterator[ExchangeBatch]:
         log: RequestLog = recording.format.load()(self.recordings, names=self.names)

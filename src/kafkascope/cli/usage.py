@@ -1,7 +1,6 @@
 """Words click's usage errors as the command line words its own. Each line names the flag, argument or command."""
 
 import re
-from difflib import get_close_matches
 
 import click
 
@@ -52,6 +51,9 @@ def _choices(parameter: click.Parameter | None) -> str:
 
 
 def _unknown_command(name: str, commands: list[str]) -> str:
+    # difflib costs 10 ms to import: only a mistake pays for it.
+    from difflib import get_close_matches
+
     near = get_close_matches(name, commands, n=1)
     hint = f"did you mean {near[0]}?" if near else f"the commands are {', '.join(commands)}"
     return f"unknown command {name}; {hint}"
@@ -61,4 +63,4 @@ def _name(error: click.BadParameter) -> str:
     hint = error.param_hint
     if hint is None:
         hint = error.param.get_error_hint(error.ctx) if error.param and error.ctx else ""
-    return hint.strip("'\"") if isinstance(hint, str) else " or ".join(hint)
+    return hint.strip("'\"").removesuffix("...") if isinstance(hint, str) else " or ".join(hint)

@@ -10,7 +10,7 @@ from kafkascope.errors import InputError, KafkascopeError, NotFoundError
 from kafkascope.explorer.gates import LAKE, REREAD
 from kafkascope.explorer.page import Kind, Page
 from kafkascope.explorer.pages import home
-from kafkascope.explorer.pages.lake import exchange, exchange_bytes, exchanges, findings, overview
+from kafkascope.explorer.pages.lake import exchange, exchange_bytes, exchanges, findings, overview, records
 from kafkascope.lake.home import Lake, open_lake
 from kafkascope.lake.place import readable
 
@@ -23,20 +23,22 @@ def lake_kinds(where: str) -> tuple[Kind, ...]:
 
     return (
         Kind("lake", "lake/index.html", "lake.html", of(overview.make), lasting=False, gate=LAKE),
-        Kind(
-            "lake_findings",
-            "lake/findings.html",
-            "lake_findings.html",
-            of(findings.make),
-            lasting=False,
-            gate=LAKE,
-        ),
+        Kind("lake_findings", "lake/findings.html", "lake_findings.html", of(findings.make), lasting=False, gate=LAKE),
         Kind(
             "lake_exchanges",
             "lake/exchanges.html",
             "lake_exchanges.html",
             of(exchanges.make),
             query=exchanges.QUERY,
+            lasting=False,
+            gate=LAKE,
+        ),
+        Kind(
+            "lake_records",
+            "lake/records/{table}.html",
+            "lake_records.html",
+            of(records.make),
+            query=records.QUERY,
             lasting=False,
             gate=LAKE,
         ),

@@ -6,6 +6,17 @@ from typing import Any, get_type_hints
 import pyarrow as pa
 
 from kafkascope.capture.exchanges.exchange_columns import TIME
+from kafkascope.health.disks.rows import (
+    CompactionWaste,
+    DeadGroup,
+    GroupOffset,
+    LogHealth,
+    MetadataRow,
+    OpenTransaction,
+    PartitionEvent,
+    ShareAgreement,
+    ShareState,
+)
 from kafkascope.health.quorum.rows import QuorumHappening, QuorumReplica
 from kafkascope.health.share.events import Delivery
 from kafkascope.health.share.group_health import ShareGroupHealth
@@ -171,6 +182,20 @@ INCIDENTS = pa.schema(
     ]
 )
 
+# What an increment of the marts goes on from: the builds of all marts, and by part the state at each checkpoint.
+MART_STATE_SCHEMA = pa.schema([("part", _TEXT), ("checkpoint_at", TIME), ("key", _TEXT), ("state", _TEXT)])
+# Which connection made calls of each row of `client_versions`, so that none counts twice.
+CLIENT_CONNECTIONS = pa.schema(
+    [
+        ("client_software", _TEXT),
+        ("client_id", _TEXT),
+        ("api_key", pa.int16()),
+        ("api", _TEXT),
+        ("api_version", pa.int16()),
+        ("connection_id", _TEXT),
+    ]
+)
+
 # Marts about one cluster; a lake may have several.
 CLUSTER_ID = pa.field("cluster_id", _TEXT)
 
@@ -194,7 +219,23 @@ MARTS = {
         ("topics", TOPICS_SCHEMA),
         ("brokers", BROKERS),
         ("groups", GROUPS_SCHEMA),
+        ("metadata_at", schema_of(MetadataRow)),
+        ("partition_events", schema_of(PartitionEvent)),
+        ("group_offsets", schema_of(GroupOffset)),
+        ("share_state", schema_of(ShareState)),
+        ("share_agreement", schema_of(ShareAgreement)),
+        ("open_transactions", schema_of(OpenTransaction)),
+        ("dead_groups", schema_of(DeadGroup)),
+        ("compaction_waste", schema_of(CompactionWaste)),
+        ("log_health", schema_of(LogHealth)),
         ("findings", FINDINGS),
         ("incidents", INCIDENTS),
     )
+}
+
+MART_STATE, MART_CONNECTIONS = "mart_state", "mart_connections"
+# Tables that only the next build of the marts reads.
+KEPT = {
+    MART_STATE: LakeTable(MART_STATE, MART_STATE_SCHEMA, None),
+    MART_CONNECTIONS: LakeTable(MART_CONNECTIONS, CLIENT_CONNECTIONS, None),
 }

@@ -1,4 +1,4 @@
-"""Tells the kernels of `columnar.log` which message a record's key and value are, by its topic, type and version.
+"""Finds, for the kernels of `columnar.log`, which message a record's key and value are, by topic, type and version.
 Entries are filled when a record asks for them: a topic has dozens of types, and a segment a few."""
 
 import json

@@ -2,7 +2,7 @@
 for an object store."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
@@ -46,18 +46,19 @@ def read_opened(
     names: frozenset[str],
     *,
     narrow: Callable[[pa.Schema], pa.Schema] = lambda schema: schema,
+    paths: Collection[str] | None = None,
 ) -> "DataFrame":
     """A table as it was opened with these visible names (`open_as_of_now`). `narrow` leaves out columns that aren't
-    needed, nested ones too, but not `ingest_id`."""
+    needed, nested ones too, but not `ingest_id`. Of its files those at `paths`, or all."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
     table = known_table(name) if opened is None else table_as_stored(name, opened)
     table = replace(table, schema=narrow(table.schema))
     files = [] if opened is None else [file for file in active_files(opened) if is_visible(name, file, names)]
-    paths = [file.path for file in files]
-    if not paths:
+    files = files if paths is None else [file for file in files if file.path in paths]
+    if not files:
         return spark.createDataFrame([], from_arrow_schema(table.schema))
-    rows = read_files(spark, lake, table, paths)
+    rows = read_files(spark, lake, table, [file.path for file in files])
     if any(must_filter(table, file) for file in files):
         return rows.where(rows[INGEST_ID].isin(*names))
     return rows

@@ -9,6 +9,7 @@ from kafkascope.formatting import first_names
 from kafkascope.lake.home import Lake
 from kafkascope.report.summaries.apis import ApiSummary, apis_in
 from kafkascope.report.summaries.clients import Clients, clients_in
+from kafkascope.report.summaries.disks import Disks, disks_in
 from kafkascope.report.summaries.findings import Findings, findings_in
 from kafkascope.report.summaries.mart_rows import distinct, has_marts
 from kafkascope.report.summaries.quorum import Quorums, quorums_in
@@ -40,6 +41,7 @@ class Report:
     quorums: Quorums
     apis: ApiSummary
     clients: Clients
+    disks: Disks
     unread: Unread
 
 
@@ -66,6 +68,7 @@ def build(lake: Lake, scope: Scope, made_at: datetime) -> Report:
         quorums_in(lake, scope),
         apis_in(lake, scope),
         clients_in(lake, scope),
+        disks_in(lake, scope),
         unread,
     )
 

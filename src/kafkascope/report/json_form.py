@@ -37,6 +37,7 @@ def report_json(report: Report) -> dict[str, Any]:
         "quorums": _plain(report.quorums),
         "apis": _plain(report.apis),
         "clients": _plain(report.clients),
+        "disks": _plain(report.disks),
         "unread": _plain(report.unread),
     }
 

@@ -78,7 +78,7 @@ def test_topic_transactions_and_configs_are_shown(where: str) -> None:
 
 
 def test_share_and_streams_groups_are_named_with_the_release_that_has_them(where: str) -> None:
-    with pytest.raises(RefusedError, match="do not know ShareGroupDescribe"):
+    with pytest.raises(RefusedError, match="don't know ShareGroupDescribe"):
         see(where, lambda cluster: describe_share_group(cluster, "g"))
     with pytest.raises(RefusedError, match=r"it came with Kafka 4\.1"):
         see(where, lambda cluster: describe_streams_group(cluster, "g"))

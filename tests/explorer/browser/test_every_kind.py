@@ -33,6 +33,7 @@ PAGES = {
     "lake": "lake/index.html",
     "lake_findings": "lake/findings.html",
     "lake_exchanges": "lake/exchanges.html?api=ShareFetch",
+    "lake_records": "lake/records/share_update.html",
     "lake_exchange": "lake/exchange/{}.html",
     "lake_bytes": "lake/bytes/{}.html",
     "report": "lake/report.html",
@@ -74,6 +75,8 @@ def test_a_page_is_accessible_and_fits_in_light_and_dark_wide_and_narrow(tabs: C
     assert tab.page.locator("h1").count() == 1
     assert (violations(tab), too_wide(tab)) == ([], 0)
     bright = tab.page.evaluate("getComputedStyle(document.body).backgroundColor")
+    tab.page.set_viewport_size({"width": 768, "height": 1024})
+    assert too_wide(tab) == 0
     tab.page.set_viewport_size({"width": 360, "height": 740})
     tab.page.emulate_media(color_scheme="dark")
     assert tab.page.evaluate("getComputedStyle(document.body).backgroundColor") != bright

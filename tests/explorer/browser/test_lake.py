@@ -104,6 +104,50 @@ def test_the_report_leads_to_exchanges_rules_and_other_pages(tabs: Callable[...,
     tab.page.wait_for_url("**/docs/index.html")
 
 
+def test_a_click_adds_local_times_to_the_report_and_another_takes_them_away(tabs: Callable[..., Tab]) -> None:
+    tab = tabs(timezone_id="Asia/Kolkata")
+    tab.open("lake/report.html")
+    button = tab.page.get_by_role("button", name="Local time")
+    expect(tab.page.locator(".local")).to_have_count(0)
+    button.click()
+    expect(tab.page.locator(".about .local")).to_contain_text("15:39:16 – 17:37:38 local")
+    expect(tab.page.locator(".about .local")).to_be_visible()
+    button.click()
+    expect(tab.page.locator(".about .local")).to_be_hidden()
+
+
+@pytest.mark.parametrize("width", [360, 768, 1440])
+def test_the_contents_of_the_report_stay_in_view(tabs: Callable[..., Tab], width: int) -> None:
+    tab = tabs(width=width)
+    tab.open("lake/report.html")
+    tab.page.evaluate("scrollTo(0, document.body.scrollHeight / 2)")
+    contents = tab.page.locator("body > nav").bounding_box()
+    assert contents is not None
+    assert 0 <= contents["y"] < 2
+
+
+def test_the_command_of_an_advice_is_copied_with_its_names(tabs: Callable[..., Tab]) -> None:
+    tab = tabs(permissions=["clipboard-read", "clipboard-write"])
+    tab.open("lake/report.html")
+    block = tab.page.locator("article.finding .command", has_text="kafka-console-consumer.sh").first
+    block.get_by_role("button").click()
+    expect(block.get_by_role("button")).to_have_text("Copied")
+    copied = tab.page.evaluate("navigator.clipboard.readText()")
+    assert copied == block.locator("code").inner_text()
+    assert copied.startswith("kafka-console-consumer.sh --bootstrap-server ")
+    assert copied.endswith(" --partition 0 --offset 3 --max-messages 1")
+
+
+def test_a_printed_report_has_no_buttons_and_no_navigation(tab: Tab) -> None:
+    tab.open("lake/report.html")
+    tab.page.emulate_media(media="print")
+    for gone in ("button", "body > nav", ".top"):
+        expect(tab.page.locator(gone).first).to_be_hidden()
+    expect(tab.page.locator("#incidents")).to_be_visible()
+    sideways = "getComputedStyle(document.querySelector('.scroll'), '::before').display"
+    assert tab.page.evaluate(sideways) == "none"
+
+
 @pytest.mark.parametrize("width", [360, 1440])
 def test_the_lake_browser_works_without_script(tabs: Callable[..., Tab], width: int) -> None:
     tab = tabs(width=width, java_script_enabled=False)

@@ -1,7 +1,10 @@
 """What is read of a folder, and how files are named."""
 
+import gzip
+import io
 import os
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -10,9 +13,10 @@ import pytest
 from kafkascope.errors import InputError, NotFoundError, UsageError
 from kafkascope.lake.home import make_lake
 from kafkascope.lake.place import place_of
-from kafkascope.pipeline.ingestion.inputs import find_inputs
+from kafkascope.pipeline.ingestion.inputs import InputFile, _RemoteStream, find_inputs
 from kafkascope.pipeline.ingestion.plain_frames import PlainFrames, is_frames
 from kafkascope.pipeline.ingestion.survey import BAD_FILE, survey_file
+from tests.captures import capture
 
 
 def names(*uris: str | Path) -> list[str]:
@@ -114,3 +118,22 @@ def test_other_text_is_no_frames(tmp_path: Path, text: str) -> None:
     path = tmp_path / "notes.txt"
     path.write_text(f"{text}\n")
     assert not is_frames(place_of(path))
+
+
+@pytest.mark.parametrize("suffix", [".pcap", ".bin"], ids=["plain", "packed"])
+def test_an_object_is_surveyed_like_a_file(suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its stream has no positions of its own."""
+    path = tmp_path / f"share{suffix}"
+    path.write_bytes(capture("share") if suffix == ".pcap" else gzip.compress(capture("share")))
+    file = InputFile(str(path), path.stat().st_size, "")
+    expected = survey_file(file, sample=6)
+    assert expected.kind == "capture" and expected.bytes == len(capture("share")) and expected.flows
+
+    def open_object(uri: str) -> Any:
+        return io.BufferedReader(_RemoteStream(place_of(uri)), 4 << 20)
+
+    monkeypatch.setattr("kafkascope.pipeline.ingestion.survey.open_input", open_object)
+    found = survey_file(file, sample=6)
+    assert (found.kind, found.broken, found.first_ns) == ("capture", None, expected.first_ns)
+    # A packed object comes in smaller batches, so its size is estimated from less of it.
+    assert found.bytes > 0 and (found == expected or suffix == ".bin")

@@ -8,7 +8,8 @@ import pytest
 
 from kafkascope import limits
 from kafkascope.capture.resume.run import Part
-from kafkascope.pipeline.ingestion.shuffle import ORDER, SegmentsReading, by_bucket, note_row, segment_rows
+from kafkascope.capture.resume.stretch import ALL_PACKETS
+from kafkascope.pipeline.ingestion.shuffle import ORDER, Routes, SegmentsReading, by_task, note_row, segment_rows
 from tests.support.packet_build import ipv4, tcp
 
 RAW_IP = 101
@@ -33,7 +34,7 @@ def test_a_flood_of_connections_is_bounded_on_both_sides(tmp_path: Path, monkeyp
     monkeypatch.setattr("kafkascope.pipeline.ingestion.shuffle.CHUNK_BYTES", 1 << 20)
     path = tmp_path / "flood.pcap"
     flood(path)
-    rows = list(segment_rows(str(path), 0, 0, 1, lambda _: 0))
+    rows = list(segment_rows(str(path), 0, 0, Routes(lambda _: 0, [[(0, ALL_PACKETS)]])))
     chunks = [batch for batch in rows if batch.column("segments").null_count == 0]
     most = max(len(pa.ipc.open_stream(batch.column("segments")[0].as_buffer()).read_all()) for batch in chunks)
     assert len(chunks) > 3
@@ -48,14 +49,15 @@ def test_a_flood_of_connections_is_bounded_on_both_sides(tmp_path: Path, monkeyp
     assert len(reading._numbers) <= bound
 
 
-def test_buckets_come_apart_with_their_notes_first(tmp_path: Path) -> None:
+def test_tasks_come_apart_with_their_notes_first(tmp_path: Path) -> None:
     path = tmp_path / "some.pcap"
     flood(path)
     path.write_bytes(path.read_bytes()[: 24 + 100 * 56])
-    rows = [*segment_rows(str(path), 0, 0, 3, lambda ends: ends.address_b[-1] % 3), note_row(1, -1, "")]
+    routes = Routes(lambda ends: ends.address_b[-1] % 3, [[(task, ALL_PACKETS)] for task in range(3)])
+    rows = [*segment_rows(str(path), 0, 0, routes), note_row(1, -1, "")]
     table = pa.Table.from_batches(rows).sort_by([(name, "ascending") for name in ORDER]).combine_chunks()
-    received = {bucket: pa.Table.from_batches(list(some)) for bucket, some in by_bucket(iter(table.to_batches()))}
-    assert {bucket: some.column("chunk").to_pylist() for bucket, some in received.items()} == {
+    received = {task: pa.Table.from_batches(list(some)) for task, some in by_task(iter(table.to_batches()))}
+    assert {task: some.column("chunk").to_pylist() for task, some in received.items()} == {
         0: [-1, 0],
         1: [-1, 0],
         2: [0],

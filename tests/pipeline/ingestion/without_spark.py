@@ -14,8 +14,8 @@ from kafkascope.pipeline.ingestion import ingest as module
 from kafkascope.pipeline.ingestion import plan
 from kafkascope.pipeline.ingestion import task as task_module
 from kafkascope.pipeline.ingestion.ingest import Options, ingest
-from kafkascope.pipeline.ingestion.shuffle import ORDER, by_bucket, note_row, segment_rows
-from kafkascope.pipeline.ingestion.task import Task, TaskResult, run
+from kafkascope.pipeline.ingestion.shuffle import ORDER, by_task, note_row, segment_rows
+from kafkascope.pipeline.ingestion.task import Task, TaskResult, routes_of, run
 
 
 def without_spark(put: Callable[[Any, str, Any], None] = setattr) -> None:
@@ -52,11 +52,11 @@ def _run(_: Any, tasks: list[Task], *, shuffle: bool = False) -> list[TaskResult
     if not shuffle:
         return [run(task) for task in tasks]
     first = tasks[0]
-    rows = [note_row(task.bucket, -1, "") for task in tasks]
+    rows = [note_row(number, -1, "") for number in range(len(tasks))]
     for number, uri in enumerate(first.uris):
-        rows += segment_rows(uri, number, first.skip.get(uri, 0), first.buckets, first.bucket_of)
+        rows += segment_rows(uri, number, first.skip.get(uri, 0), routes_of(tasks))
     ordered = pa.Table.from_batches(rows).sort_by([(name, "ascending") for name in ORDER])
-    return [run(tasks[bucket], batches) for bucket, batches in by_bucket(iter(ordered.to_batches()))]
+    return [run(tasks[number], batches) for number, batches in by_task(iter(ordered.to_batches()))]
 
 
 def cut(path: Path, places: list[int]) -> list[Path]:

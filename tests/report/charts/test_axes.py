@@ -99,3 +99,11 @@ def test_a_stretch_too_short_for_a_round_time_has_its_beginning() -> None:
         part.text for part in time_axis(TimeScale(NOON + SECOND, NOON + 8_000 * SECOND, 0, breaks=breaks), 0, 1)
     )
     assert ">12:00:01<" in axis
+
+
+def test_the_first_time_after_a_break_has_its_day_if_it_is_another() -> None:
+    days = 86_400 * SECOND
+    scale = TimeScale(NOON, NOON + days, 0, breaks=((NOON + 60 * SECOND, NOON + days - 60 * SECOND),))
+    axis = "".join(part.text for part in time_axis(scale, 0, 1))
+    assert ">12:00:00<" in axis and re.search(r">16 Nov 11:59:\d\d<", axis)
+    assert axis.count("16 Nov") == 2  # the other is the axis's

@@ -370,13 +370,15 @@ def test_evidence_can_be_pasted_into_a_shell() -> None:
 @pytest.mark.parametrize(
     ("name", "value", "words"),
     [
+        ("bytes", 240_000_000.0, "240,000,000"),
+        ("seconds", 2.097, "2.097"),
         ("records", 1234, "1,234"),
         ("lock_timeout_ms", 3000, "3 s"),
         ("p99_us", 4200, "4.2 ms"),
         ("highest_share", 0.25, "25 %"),
         ("minutes", 2.5, "2.5"),
         ("clients", "steady 3", "steady 3"),
-        ("warm", True, "True"),
+        ("warm", True, "yes"),
     ],
 )
 def test_figures_carry_their_units(name: str, value: Any, words: str) -> None:

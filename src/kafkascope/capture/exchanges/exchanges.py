@@ -9,20 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from kafkascope.capture.base.checked import differing_bytes, place
-from kafkascope.capture.base.flow import (
-    Connection,
-    FrameKind,
-    Frames,
-)
+from kafkascope.capture.base.flow import Connection, FrameKind, Frames
 from kafkascope.capture.base.memory_view import NO_BYTES, Content
 from kafkascope.capture.base.numbers import Number, Numbers
 from kafkascope.capture.exchanges.bodies import decode_request
 from kafkascope.capture.exchanges.facts import Facts, read_facts
 from kafkascope.capture.exchanges.identity import address_text, connection_hash
-from kafkascope.capture.exchanges.pairing import (
-    PairStatus,
-    pair,
-)
+from kafkascope.capture.exchanges.pairing import Pairs, PairStatus, pair
 from kafkascope.capture.frames.frame_table import NO_FRAMES
 from kafkascope.capture.frames.headers import (
     API_VERSIONS,
@@ -207,6 +200,10 @@ class Pairer:
     def feed(self, frames: Frames) -> ExchangeBatch:
         return self._pair(frames, finish=False)
 
+    def skip(self, frames: Frames) -> None:
+        """Like `feed`, for exchanges that another run makes: their bodies aren't read."""
+        self._paired(frames, finish=False)
+
     def finish(self, frames: Frames | None = None) -> ExchangeBatch:
         """Takes the last frames, if they weren't fed."""
         return self._pair(frames, finish=True)
@@ -224,17 +221,20 @@ class Pairer:
         return self._waiting[:, Frame.CONNECTION]
 
     def _pair(self, frames: Frames | None, *, finish: bool) -> ExchangeBatch:
+        rows, content, pairs = self._paired(frames, finish=finish)
+        return make_batch(
+            rows, pairs.request, pairs.response, pairs.status, self.ends, self._recordings, self._programs,
+            names=self._names, sized=True, content=content,
+        )  # fmt: skip
+
+    def _paired(self, frames: Frames | None, *, finish: bool) -> tuple[FrameRows, Content, Pairs]:
         waiting = len(self._waiting)
         rows, content = read_headers(frames or NO_FRAMES, self._waiting, self._waiting_bytes)
         self._learn_ends(content, rows, waiting)
         pairs = pair(rows, waiting, len(self._connections), most_bytes=MAX_WAITING_BYTES, finish=finish)
         self.lost_answers += pairs.lost_answers
-        batch = make_batch(
-            rows, pairs.request, pairs.response, pairs.status, self.ends, self._recordings, self._programs,
-            names=self._names, sized=True, content=content,
-        )  # fmt: skip
         self._wait(content, rows[pairs.left])
-        return batch
+        return rows, content, pairs
 
     def _wait(self, content: Content, rows: FrameRows) -> None:
         """Copies the frames that wait, because the batch owns its frames."""

@@ -8,27 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from kafkascope.capture.base.flow import (
-    Connection,
-    Endpoints,
-    Flows,
-    Frames,
-    Int64s,
-    PieceKind,
-    Problem,
-)
-from kafkascope.capture.exchanges.exchanges import Ends, Pairer, Recordings
+from kafkascope.capture.base.flow import Connection, Endpoints, Flows, Frames, Int64s, PieceKind, Problem
+from kafkascope.capture.exchanges.exchanges import Ends, ExchangeBatch, Pairer, Recordings
 from kafkascope.capture.exchanges.identity import connection_hash, connection_name
 from kafkascope.capture.exchanges.pairing import LONGEST_WAIT_NS
 from kafkascope.capture.files.packets import CHUNK_BYTES
 from kafkascope.capture.files.source import Input
-from kafkascope.capture.frames.frame_table import (
-    Partial,
-)
+from kafkascope.capture.frames.frame_table import Partial
 from kafkascope.capture.frames.framing import Framer
-from kafkascope.capture.frames.headers import (
-    Frame,
-)
+from kafkascope.capture.frames.headers import Frame
 from kafkascope.capture.resume.choose import Choice
 from kafkascope.capture.resume.frames import (
     Framing,
@@ -49,6 +37,7 @@ from kafkascope.capture.resume.pairs import (
 from kafkascope.capture.resume.places import LatePieces, PlaceReader, PlaceWriter
 from kafkascope.capture.resume.reread import Reopen, ReopenTracker, RereadRanges
 from kafkascope.capture.resume.state import NOWHERE, Carried, CarriedSearch, CarriedStream, Ints
+from kafkascope.capture.resume.stretch import ALL_PACKETS, Stretch
 from kafkascope.capture.resume.tcp import (
     add_early_ranges,
     delivered_of,
@@ -59,10 +48,7 @@ from kafkascope.capture.resume.tcp import (
     row_of,
 )
 from kafkascope.capture.tcp.reassembly import TRAILING_NS, Reassembler
-from kafkascope.capture.tcp.stream_table import (
-    Conn,
-    Stream,
-)
+from kafkascope.capture.tcp.stream_table import Conn, Stream
 
 # A broker closes a connection that is idle for connections.max.idle.ms, ten minutes by default, with a FIN.
 IDLE_NS = 2 * LONGEST_WAIT_NS
@@ -80,7 +66,8 @@ class Part:
     is read in this run; `reopen` finds the files of earlier runs. A connection without a packet for `idle_ns` of the
     recording counts as ended. Packets come in batches of `chunk_bytes`, larger if few of them are chosen. Without
     `tells_files`, another run reports what is wrong with the files themselves. `on_gone` is called with Kafka
-    connections that ended and are forgotten before the run is over."""
+    connections that ended and are forgotten before the run is over. Runs that read the same connections have a
+    `stretch` each; bodies outside it aren't read, unless `on_elsewhere` wants these exchanges."""
 
     carried: Sequence[Carried] = ()
     last: bool = True
@@ -91,6 +78,8 @@ class Part:
     chunk_bytes: int = CHUNK_BYTES
     tells_files: bool = True
     on_gone: Callable[[Connection, Ends], None] = lambda _connection, _ends: None
+    stretch: Stretch = ALL_PACKETS
+    on_elsewhere: Callable[[ExchangeBatch], None] | None = None
 
     def mine(self) -> list[Carried]:
         """Those of `carried` that this run reads: its connections get their numbers."""

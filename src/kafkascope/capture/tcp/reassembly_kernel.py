@@ -3,13 +3,7 @@ caller grows them and calls it again from there."""
 
 from typing import Any
 
-from kafkascope.capture.base.flow import (
-    ACK,
-    FIN,
-    RST,
-    SYN,
-    PieceKind,
-)
+from kafkascope.capture.base.flow import ACK, FIN, RST, SYN, PieceKind
 from kafkascope.capture.base.numbers import Number
 from kafkascope.capture.tcp.history import remember
 from kafkascope.capture.tcp.reorder import (
@@ -42,7 +36,7 @@ _WORD = 0xFFFFFFFF
 # A segment this far from the next byte belongs to another connection. Above: as much as a recording may lose at once.
 # Below: a retransmission is at most some windows old.
 AHEAD = 1 << 28
-BEHIND = -(1 << 26)
+MOST_BEHIND = -(1 << 26)
 # The same for segments that trail a connection after its end: a window.
 LATE = 1 << 20
 # Clocks of two machines differ by less than this, and even a busy client doesn't reuse a port within it.
@@ -249,7 +243,7 @@ def connection_of(t: Tables, o: Output, data: Any, s: Segment, i: int) -> Number
         else:
             apart = distance(sequence, state[Stream.BASE], state[Stream.NEXT])
             over = is_over(t, number)
-            if BEHIND <= apart <= (LATE if over else AHEAD):
+            if MOST_BEHIND <= apart <= (LATE if over else AHEAD):
                 return number
             if wire == 0 or s.flags[i] & RST:
                 return as_int64(-1)
@@ -272,7 +266,7 @@ def acknowledge(t: Tables, stream: int, acknowledged: int) -> None:
     state = t.streams[stream]
     if state[Stream.BASE] >= 0:
         apart = distance(acknowledged & _WORD, state[Stream.BASE], state[Stream.NEXT])
-        if BEHIND <= apart <= AHEAD:
+        if MOST_BEHIND <= apart <= AHEAD:
             state[Stream.ACKED] = max(state[Stream.ACKED], state[Stream.NEXT] + apart)
 
 
@@ -407,7 +401,7 @@ def reassemble(t: Tables, o: Output, data: Any, s: Segment, first: int) -> Numbe
                 apart = distance(
                     s.acknowledgement[i] & _WORD, streams[stream ^ 1, Stream.BASE], streams[stream ^ 1, Stream.NEXT]
                 )
-                if BEHIND <= apart <= AHEAD:
+                if MOST_BEHIND <= apart <= AHEAD:
                     acked = streams[stream ^ 1, Stream.NEXT] + apart
                     streams[stream ^ 1, Stream.ACKED] = max(streams[stream ^ 1, Stream.ACKED], acked)
             if length:

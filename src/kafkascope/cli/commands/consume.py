@@ -18,7 +18,7 @@ from kafkascope.cli.live.options import live_options
 @click.option("--max", "most", metavar="N", type=click.IntRange(1, 10**12), help="Stop after this many records.")
 @click.option("--for", "lasting", metavar="DURATION", help="Stop after that long; without it, at Ctrl-C.")
 @click.option("--records", is_flag=True, help="Keys, values and headers too.")
-@click.option("--full", is_flag=True, help="Every byte of them, however long.")
+@click.option("--full", is_flag=True, help="With --records: every byte of them, however long.")
 @click.option("--json", "as_json", is_flag=True, help="A line of JSON for each record.")
 @live_options
 def run(host: str, topics: tuple[str, ...], lasting: str | None, **options: Any) -> int:
@@ -39,6 +39,8 @@ def run(host: str, topics: tuple[str, ...], lasting: str | None, **options: Any)
         raise UsageError("choose what happens to the records: --accept, --release, --reject or --ask")
     if len(outcomes) > 1:
         raise UsageError(f"{' and '.join(f'--{name}' for name in outcomes)} exclude each other: choose one")
+    if options["full"] and not options["records"]:
+        raise UsageError("--full needs --records")
     microseconds = None if lasting is None else parse_duration(lasting, "--for")
     if microseconds == 0:
         raise UsageError("--for: 0 s would stop at once; write it as 10s")

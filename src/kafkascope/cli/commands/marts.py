@@ -1,4 +1,4 @@
-"""`kafkascope marts` rebuilds the marts of a lake from its tables."""
+"""`kafkascope marts` brings the marts of a lake up to date with its tables."""
 
 import click
 
@@ -10,13 +10,14 @@ from kafkascope.cli.thresholds import parse_thresholds, threshold_option
 @click.command
 @click.argument("where", metavar="LAKE")
 @threshold_option
+@click.option("--rebuild", is_flag=True, help="Make all rows from the beginning.")
 @cores_option
 @json_option
-def run(where: str, thresholds: tuple[str, ...], cores: int | None, as_json: bool) -> int:
-    """Build the marts of a lake.
+def run(where: str, thresholds: tuple[str, ...], rebuild: bool, cores: int | None, as_json: bool) -> int:
+    """Bring the marts of a lake up to date.
 
-    Rebuilds deliveries, tasks, quorum, latencies and findings from the lake's tables. `ingest` does so at its end; run
-    this for other thresholds, or after `ingest --no-marts` or `lake expire`.
+    Goes on with deliveries, tasks, quorum and latencies from where the last build ended, and rebuilds the findings.
+    `ingest` does so at its end; run this for other thresholds, or after `ingest --no-marts` or `lake expire`.
     """
     limits = parse_thresholds(thresholds)
     need_spark("marts")
@@ -29,21 +30,24 @@ def run(where: str, thresholds: tuple[str, ...], cores: int | None, as_json: boo
 
     lake = upgraded(find_lake(where))
     progress = ProgressLine()
+    built: list[str] = []
     with readable(where):
         with spark_session(cores, progress) as spark, progress.step("building the marts"):
-            rows = build_marts(spark, lake, limits)
+            rows = build_marts(spark, lake, limits, rebuild=rebuild, report=built.append)
         severity_counts = severities(lake)
     if as_json:
         from kafkascope.cli.output import print_json
 
         seconds = {step: round(duration, 3) for step, duration in progress.seconds.items()}
-        print_json({"lake": lake.uri, "marts": rows, "findings": severity_counts, "seconds": seconds})
+        print_json({"lake": lake.uri, "built": built, "marts": rows, "findings": severity_counts, "seconds": seconds})
         return 0
-    _print(where, rows, severity_counts, progress.seconds)
+    _print(where, rows, built, severity_counts, progress.seconds)
     return 0
 
 
-def _print(where: str, rows: dict[str, int], severity_counts: dict[str, int], seconds: dict[str, float]) -> None:
+def _print(
+    where: str, rows: dict[str, int], built: list[str], severity_counts: dict[str, int], seconds: dict[str, float]
+) -> None:
     from shlex import quote
 
     from kafkascope.cli.spark.ingest_account import findings_text, print_lines
@@ -52,4 +56,6 @@ def _print(where: str, rows: dict[str, int], severity_counts: dict[str, int], se
     from kafkascope.formatting import number
 
     table([(number(count), name) for name, count in rows.items()], right=(0,))
-    print_lines([findings_text(severity_counts), f"took {timings(seconds)}", f"next: kafkascope report {quote(where)}"])
+    print_lines(
+        [*built, findings_text(severity_counts), f"took {timings(seconds)}", f"next: kafkascope report {quote(where)}"]
+    )

@@ -3,7 +3,7 @@ what to do next."""
 
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -24,9 +24,10 @@ _LOG_BATCHES = "log_batches"
 
 def account_lines(
     done: "Ingested", where: str, marts: Mapping[str, int] | None, severities: Mapping[str, int] | None,
-    seconds: Mapping[str, float], *, following: bool = False,
+    seconds: Mapping[str, float], *, built: Sequence[str] = (), following: bool = False,
 ) -> list[str]:  # fmt: skip
-    """The next command is printed unless the ingest goes on by itself."""
+    """`built` reports which rows of the marts were rebuilt. The next command is printed unless the ingest goes on by
+    itself."""
     lines = read_lines(done) if done.new else []
     if done.known:
         lines.append(f"{count(len(done.known), 'file')} already in the lake: nothing added from {_them(done.known)}")
@@ -44,7 +45,7 @@ def account_lines(
     if done.tidied is not None and done.tidied.deleted_files:
         lines.append(f"{_deleted(done.tidied)} deleted, which no table needs any more")
     if severities is not None:
-        lines.append(f"marts: {findings_text(severities)}")
+        lines += [*built, f"marts: {findings_text(severities)}"]
     if seconds and (done.new or marts is not None):
         lines.append(f"took {timings(dict(seconds))}")
     if marts is not None:

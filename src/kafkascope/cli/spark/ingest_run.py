@@ -30,6 +30,7 @@ class Command:
         self._uris, self._where, self._options = uris, where, options
         self._thresholds, self._as_json, self._every = thresholds, as_json, every
         self._progress = ProgressLine()
+        self._built: list[str] = []
         self._stop = StopRequest()
 
     def once(self) -> int:
@@ -98,9 +99,10 @@ class Command:
         from kafkascope.pipeline.mart.build import build_marts
 
         self._progress.seconds.clear()
+        self._built.clear()
         try:
             with self._progress.step(BUILDING), self._stop.abandonable():
-                rows = build_marts(spark, lake, self._thresholds)
+                rows = build_marts(spark, lake, self._thresholds, report=self._built.append)
         except KeyboardInterrupt:
             note(f"interrupted; the marts are unchanged, kafkascope marts {self._where} builds them")
             raise
@@ -108,9 +110,18 @@ class Command:
             from kafkascope.cli.output import print_json
 
             seconds = {step: round(duration, 3) for step, duration in self._progress.seconds.items()}
-            print_json({"lake": lake.uri, "marts": rows, "findings": severities(lake), "seconds": seconds})
+            print_json(
+                {
+                    "lake": lake.uri,
+                    "built": self._built,
+                    "marts": rows,
+                    "findings": severities(lake),
+                    "seconds": seconds,
+                }
+            )
         else:
-            print_lines([f"marts: {findings_text(severities(lake))}", f"took {timings(self._progress.seconds)}"])
+            findings = f"marts: {findings_text(severities(lake))}"
+            print_lines([*self._built, findings, f"took {timings(self._progress.seconds)}"])
 
     def _compile(self) -> None:
         """Before the workers, which would wait for each other's kernels."""
@@ -137,7 +148,7 @@ class Command:
         from kafkascope.pipeline.mart.build import build_marts
 
         with self._progress.step(BUILDING):
-            return build_marts(spark, lake, self._thresholds)
+            return build_marts(spark, lake, self._thresholds, report=self._built.append)
 
     def _report(self, lake: "Lake", done: "Ingested", rows: dict[str, int] | None, *, following: bool = False) -> None:
         from kafkascope.cli.spark.marts_state import severities
@@ -148,5 +159,7 @@ class Command:
 
             print_json(account_json(done, lake.uri, rows, severity_counts, self._progress.seconds))
         else:
-            lines = account_lines(done, self._where, rows, severity_counts, self._progress.seconds, following=following)
+            lines = account_lines(
+                done, self._where, rows, severity_counts, self._progress.seconds, built=self._built, following=following
+            )
             print_lines(lines)

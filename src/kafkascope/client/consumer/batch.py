@@ -85,9 +85,11 @@ class ShareRecord:
         """It is processed: nobody gets it again."""
         batch, index = self.batch, self._index
         # As `_mark` does: a call takes as long as all of this.
-        if not batch._listed or batch._marks[index] or batch._consumer._closed:
-            return batch._mark(index, _ACCEPT)
+        if batch._marks[index] or batch._consumer._closed:
+            batch._check_open(index)
         batch._marks[index] = _ACCEPT
+        if not batch._listed:
+            batch._list()
         return _MARKED
 
     def release(self) -> Marked:
@@ -178,17 +180,20 @@ class ShareBatch:
         if self._marks[index] or self._consumer._closed:
             self._check_open(index)
         self._marks[index] = kind
+        # After the mark: another thread takes marks once it has set this to False.
         if not self._listed:
-            self._listed = True
-            self._consumer._marked(self)
+            self._list()
         return _MARKED
+
+    def _list(self) -> None:
+        self._listed = True
+        self._consumer._marked(self)
 
     def _mark_rest(self, kind: Acknowledge) -> Marked:
         self._consumer._check_running()
         self._marks = self._marks.replace(b"\0", bytes((kind,)))
         if not self._listed:
-            self._listed = True
-            self._consumer._marked(self)
+            self._list()
         return _MARKED
 
     def _renew(self, first: int, last: int) -> Marked:

@@ -4,6 +4,7 @@ has left."""
 import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 from kafkascope.client.share.member import METADATA_API, Send, ShareMember
@@ -21,17 +22,19 @@ _LONGEST_WAIT = 1.0
 
 
 class Pump:
-    """`before` is called before each look at what to send, `after` when something came back. Both may take some time,
-    as the requests wait for them."""
+    """`before` is called before each look at what to send, `after` when something came back, and not otherwise: whoever
+    waits for it wakes the pump in turn. Both may take some time, as the requests wait for them."""
 
     def __init__(
         self, cluster: "Cluster", member: ShareMember, before: Callable[[float], None], after: Callable[[], None]
     ) -> None:
         self._cluster, self._member = cluster, member
         self._before, self._after = before, after
-        self._loop = asyncio.get_running_loop()
+        self._loop, self._thread = asyncio.get_running_loop(), get_ident()
         self._wake = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
+        # Whether a response, or its loss, has come since `after` was called.
+        self._news = False
         self.fetch = False
         self.flush = False
         # Why the last request got no response; None after one that did.
@@ -44,8 +47,11 @@ class Pump:
         self._wake.set()
 
     def wake_from_anywhere(self) -> None:
-        """From any thread."""
-        self._loop.call_soon_threadsafe(self._wake.set)
+        """From any thread; another one pays a system call."""
+        if get_ident() == self._thread:
+            self._wake.set()
+        else:
+            self._loop.call_soon_threadsafe(self._wake.set)
 
     def turn(self) -> float:
         """Sends what is due; returns the time."""
@@ -63,7 +69,9 @@ class Pump:
             while True:
                 self._wake.clear()
                 now = self.turn()
-                self._after()
+                if self._news or member.results or member.problems:
+                    self._news = False
+                    self._after()
                 if member.closed:
                     return
                 delay = min(member.next_at(now, fetch=self.fetch) - now, _LONGEST_WAIT)
@@ -101,6 +109,7 @@ class Pump:
             self.last_error = None
             self._member.received(send, answer.value, self._loop.time())
         finally:
+            self._news = True
             self._wake.set()
 
     async def _call(self, send: Send) -> "Answer":

@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 from weakref import WeakSet
@@ -120,7 +120,7 @@ class ShareConsumer:
         self._live: WeakSet[ShareBatch] = WeakSet()
         # When the last records were handed out and how long their lock is; what is about to leave the buffer.
         self._handed_out: tuple[float, float] | None = None
-        self._quick = False
+        self._quick = self._hurries = False
         self._leaving = 0
         # Handed out last, for implicit acknowledgement.
         self._current: ShareBatch | None = None
@@ -167,11 +167,9 @@ class ShareConsumer:
         while True:
             self._raise_errors()
             while self._member.deliveries:
-                if self._read_ahead():
-                    # The next fetch goes out before the application works on these records.
-                    self._leaving = self._member.deliveries[0].offsets
-                    self._pump.turn()
-                    self._leaving = 0
+                if self._reads_ahead:
+                    self._fetch_ahead()
+                    # Its task sends the request now.
                     await asyncio.sleep(0)
                     if not self._member.deliveries:
                         break
@@ -282,11 +280,10 @@ class ShareConsumer:
     async def _run(self) -> None:
         try:
             await self._pump.run()
-        except Exception as error:
-            self._errors.append(
-                error if isinstance(error, KafkascopeError) else KafkascopeError(f"the consumer ended: {error!r}")
-            )
-            raise
+        except Exception as error:  # noqa: BLE001 (of the application's functions too)
+            # For good: nothing is sent any more.
+            self._error = KafkascopeError(f"the consumer ended: {error!r}")
+            self._error.__cause__ = error
         finally:
             self._changed.set()
 
@@ -309,15 +306,25 @@ class ShareConsumer:
         if self._renews:
             self._renew_due(now)
         waited_for = self._waiting > 0 and not self._member.deliveries
-        self._pump.fetch = not self._closed and (waited_for or self._buffered() - self._leaving < self._read_ahead())
+        room = self._buffered() - self._leaving < (self.options.read_ahead or 0)
+        self._pump.fetch = not self._closed and (waited_for or room or self._hurries)
 
-    def _read_ahead(self) -> int:
-        options = self.options
-        if options.read_ahead is not None:
-            return options.read_ahead
+    @property
+    def _reads_ahead(self) -> bool:
+        if self.options.read_ahead is not None:
+            return self.options.read_ahead > 0
         # Whoever limits records wants no more of them locked.
-        exact = self._member.limits.mode == AcquireMode.RECORD_LIMIT
-        return options.max_records if self._quick and not exact else 0
+        return self._quick and self._member.limits.mode != AcquireMode.RECORD_LIMIT
+
+    def _fetch_ahead(self) -> None:
+        """Fetches before the application works on the next records. Unless it was asked for, for what is there now:
+        acknowledgements would wait for the response."""
+        member, limits = self._member, self._member.limits
+        self._leaving = member.deliveries[0].offsets
+        if self.options.read_ahead is None and self._buffered() == self._leaving:
+            self._hurries, member.limits = True, replace(limits, max_wait=0.0)
+        self._pump.turn()
+        self._leaving, self._hurries, member.limits = 0, False, limits
 
     def _after_poll(self) -> None:
         """What came back: whoever waits looks at it."""
@@ -409,6 +416,9 @@ class ShareConsumer:
         self._pump.wake_from_anywhere()
 
     def _collect(self, now: float) -> None:
+        if self._listed or self._renewals:
+            # There may be nothing to send and no result: a batch without open records.
+            self._changed.set()
         while self._listed:
             batch = self._listed.popleft()
             for first, last, kind in batch._take_marks():

@@ -104,7 +104,7 @@ def read_record(p: Int, end: Int, base_offset: Int, base_timestamp: Int, record:
 
 @plain
 def are_records(p: Int, end: Int, count: Int, base_offset: Int, base_timestamp: Int, record: Int) -> Bool:
-    """Whether exactly so many records fill these bytes; their headers count as records towards the limit."""
+    """Whether exactly `count` records fill these bytes; their headers count as records towards the limit."""
     items = count
     for _ in range(count):
         p = read_record(p, end, base_offset, base_timestamp, record)

@@ -4,12 +4,13 @@ recorded keeps its placeholder, such as BROKER."""
 import re
 import shlex
 
-from kafkascope.health.findings.brokers import BROKER, Brokers, cluster_of, node_of
+from kafkascope.health.findings.brokers import BROKER, Brokers, cluster_of, node_of, split_cluster
 from kafkascope.health.findings.episodes import Episode
 from kafkascope.health.findings.rule import Rule
 
 _SOURCE_TOPICS = re.compile(r"Source topics ([\w.-]+)(?:, .*)? are missing")
-_CLUSTER_KINDS = frozenset({"quorum", "replica"})
+_PARTITION_KINDS = frozenset({"partition", "replica_log"})
+_CLUSTER_KINDS = frozenset({"quorum", "replica", "partition", "replica_log"})
 
 
 def advice_of(rule: Rule, kind: str, episode: Episode, brokers: Brokers) -> str:
@@ -18,6 +19,8 @@ def advice_of(rule: Rule, kind: str, episode: Episode, brokers: Brokers) -> str:
     topic, _, partition = ("TOPIC", "", "PARTITION")
     if kind == "share_partition":
         topic, _, partition = episode.subject.removeprefix(f"{episode.group}/").rpartition("-")
+    elif kind in _PARTITION_KINDS:
+        topic, _, partition = split_cluster(episode.subject)[0].partition(" on ")[0].rpartition("-")
     offsets = episode.samples("offsets")
     names = {
         "{group}": episode.group,
@@ -44,6 +47,12 @@ def _broker(kind: str, episode: Episode, brokers: Brokers) -> str:
     if kind in _CLUSTER_KINDS:
         troubled = (node_of(name) for name in (episode.subject, *episode.named["lost_leaders"]))
         return brokers.of_cluster(cluster_of(episode.subject), {node.number for node in troubled if node is not None})
+    if kind == "cluster":
+        return brokers.of_cluster(episode.subject)
     if episode.named.get("brokers"):
         return max(episode.named["brokers"].items(), key=lambda item: (item[1], item[0]))[0]
-    return brokers.of_group(episode.group) if kind.startswith(("share_", "streams_")) else brokers.of_cluster(None)
+    return (
+        brokers.of_group(episode.group)
+        if kind.startswith(("share_", "streams_", "group"))
+        else brokers.of_cluster(None)
+    )

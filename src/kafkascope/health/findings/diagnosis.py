@@ -10,6 +10,8 @@ from typing import Any, Literal
 
 from kafkascope.formatting import count
 from kafkascope.health.findings import api as findings_api
+from kafkascope.health.findings import disks as findings_disks
+from kafkascope.health.findings import disks_rules as findings_disks_rules
 from kafkascope.health.findings import quorum as findings_quorum
 from kafkascope.health.findings import recordings as findings_recordings
 from kafkascope.health.findings import share as findings_share
@@ -105,6 +107,13 @@ def _read(
     findings_api.errors(rows("api_errors"), calls, signs)
     findings_api.throttling(rows("throttling"), signs)
     findings_api.client_versions(rows("client_versions"), signs)
+    read_at = findings_disks.replicas(rows("log_health"), signs)
+    findings_disks.waste(rows("compaction_waste"), read_at, signs, limits)
+    findings_disks.agreements(rows("share_agreement"), read_at, signs)
+    findings_disks.partitions(rows("metadata_at"), read_at, signs)
+    findings_disks.leader_changes(rows("partition_events"), signs, limits)
+    findings_disks.transactions(rows("open_transactions"), signs)
+    findings_disks.groups(rows("dead_groups"), signs)
     return recorded
 
 
@@ -113,8 +122,9 @@ def _findings_of_rule(
 ) -> Iterator[Finding]:
     def episodes() -> Iterator[Episode]:
         for episode in signs.episodes(rule.name, rule.gap_us):
-            # A finding that counts by the minute ends with its recording.
-            episode.to_at = recorded.end_of(episode.from_at, episode.to_at)
+            # A finding that counts by the minute ends with its recording. Log directories aren't one.
+            if rule.name not in findings_disks_rules.NAMES:
+                episode.to_at = recorded.end_of(episode.from_at, episode.to_at)
             yield episode
 
     def fires(episode: Episode) -> bool:

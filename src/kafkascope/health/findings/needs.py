@@ -30,7 +30,7 @@ def needs_of(thresholds: Mapping[str, float]) -> dict[str, Need]:
         # For the commands in advice.
         "brokers": need("broker_address cluster_id node_id calls"),
         "groups": need("group_id coordinator"),
-        "captures": need("capture_uri kind first_at last_at frames lost_bytes tls_bytes tcp_bytes"),
+        "captures": need("capture_uri kind first_at last_at frames lost_bytes tls_bytes tcp_bytes quarantined"),
         "quarantine": need("capture_uri recorded_at exchange_id kind message"),
         "share_deliveries": need(
             "group_id topic topic_id partition first_offset last_offset delivery_count member_id client_id acquired_at"
@@ -97,6 +97,29 @@ def needs_of(thresholds: Mapping[str, float]) -> dict[str, Need]:
             " last_release in_newest_release last_exchange_id",
             lambda column: ~column("in_newest_release"),
         ),
+        "log_health": need(
+            "cluster_id broker topic partition end_offset latest_at damaged_bytes bad_crc quarantined missing_records"
+            " differing_batches differs_from"
+        ),
+        "compaction_waste": need(
+            "cluster_id broker topic partition bytes superseded superseded_bytes expired_tombstones"
+        ),
+        "share_agreement": need(
+            "group_id topic topic_id partition first_offset last_offset state verdict",
+            lambda column: column("verdict") != "agree",
+        ),
+        "metadata_at": need(
+            "cluster_id kind topic partition leader replicas isr from_at to_offset to_at",
+            lambda column: column("kind") == "partition",
+        ),
+        "partition_events": need(
+            "cluster_id occurred_at kind topic partition to_leader", lambda column: column("kind") == "leader"
+        ),
+        "open_transactions": need(
+            "cluster_id topic partition producer_id transactional_id hanging timeout_ms started_at read_at open_ms"
+            " first_offset log_end_offset holds_stable_offset"
+        ),
+        "dead_groups": need("group_id members partitions topics_gone last_commit_at read_at silent_ms lag_now"),
     }
 
 

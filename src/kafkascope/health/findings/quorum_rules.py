@@ -13,7 +13,7 @@ ELECTION_CAUSES = {
 }
 _REPLICAS, _EVENTS = ("quorum_replicas",), ("quorum_events",)
 _DESCRIBE = "`kafkascope describe quorum BROKER`"
-_FETCH_TIMEOUT = "controller.quorum.fetch.timeout.ms: a voter that gets no response for that long starts an election"
+_FETCH_TIMEOUT = "`controller.quorum.fetch.timeout.ms`: a voter that gets no response for that long starts an election"
 _SESSION = "`broker.session.timeout.ms`: brokers notice controllers that don't respond for that long"
 
 

@@ -15,6 +15,8 @@ _A_RECORDING = "a recording"
 # Values of `captures.kind`. An observer's own calls aren't a recording of other clients' traffic. A file of plain
 # frames that has grown has rows that each count all of its frames; rows of other files count what is new.
 OBSERVED, _PLAIN = "observe", "frames"
+# Files of log directories: the mart `log_health` is about them.
+_OF_DISKS = frozenset({"segment", "snapshot"})
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -66,11 +68,13 @@ class Recording:
 
 @dataclass(slots=True)
 class Recordings:
-    """Maps file names to recordings, and knows when the last recording ends."""
+    """Maps file names to recordings, and knows when the last recording ends. `of_disks` are files of log directories
+    with rows in quarantine."""
 
     recordings: list[Recording]
     by_uri: dict[str, list[Recording]]
     until: int | None
+    of_disks: set[str]
 
     def end_of(self, from_at: int, to_at: int) -> int:
         """The end of an interval, limited to the end of the recordings that it overlaps."""
@@ -86,7 +90,12 @@ class Recordings:
 def captures(rows: Iterable[Row], signs: Signs) -> Recordings:
     files: dict[bool, list[_RecordingFile]] = {True: [], False: []}
     timeless: list[_RecordingFile] = []
+    of_disks: set[str] = set()
     for row in rows:
+        if row["kind"] in _OF_DISKS:
+            if row["quarantined"]:
+                of_disks.add(row["capture_uri"])
+            continue
         file = _file(row)
         (files[file.kind == OBSERVED] if file.first_at else timeless).append(file)
     recordings = _recordings(files[False])
@@ -101,7 +110,9 @@ def captures(rows: Iterable[Row], signs: Signs) -> Recordings:
     for recording in recordings:
         for uri in recording.first_at:
             by_uri.setdefault(uri, []).append(recording)
-    return Recordings(recordings, by_uri, max((recording.last_at for recording in recordings), default=0) or None)
+    return Recordings(
+        recordings, by_uri, max((recording.last_at for recording in recordings), default=0) or None, of_disks
+    )
 
 
 def _file(row: Row) -> _RecordingFile:
@@ -136,6 +147,8 @@ def _tls_and_losses(recording: Recording, signs: Signs) -> None:
 def quarantine(rows: Iterable[Row], recorded: Recordings, signs: Signs) -> None:
     for row in rows:
         uri, at = row["capture_uri"] or _A_RECORDING, row["recorded_at"]
+        if uri in recorded.of_disks:
+            continue
         recording = recorded.holding(uri, at)
         at = at or recording.first_at.get(uri) or recording.began_at
         episode = signs.of("recording_unreadable", recording.subject, at)

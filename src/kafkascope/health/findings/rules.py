@@ -6,6 +6,7 @@ from difflib import get_close_matches
 
 from kafkascope.errors import UsageError
 from kafkascope.health.findings import api_rules as findings_api_rules
+from kafkascope.health.findings import disks_rules as findings_disks_rules
 from kafkascope.health.findings import quorum_rules as findings_quorum_rules
 from kafkascope.health.findings import share_rules as findings_share_rules
 from kafkascope.health.findings import streams_rules as findings_streams_rules
@@ -13,7 +14,13 @@ from kafkascope.health.findings.rule import Limits, Rule
 
 RULES: dict[str, Rule] = {
     rule.name: rule
-    for rules in (findings_share_rules, findings_streams_rules, findings_quorum_rules, findings_api_rules)
+    for rules in (
+        findings_share_rules,
+        findings_streams_rules,
+        findings_quorum_rules,
+        findings_api_rules,
+        findings_disks_rules,
+    )
     for rule in rules.RULES
 }
 

@@ -45,6 +45,10 @@ def touches(finding: Finding, facts: "Facts") -> frozenset[Entity]:
         entities.add(("quorum", cluster_of(subject)))
         if finding.rule == "quorum_leader_lost":
             entities |= {("node", *node) for node in lost_leaders(finding, facts)}
+    elif kind in ("partition", "replica_log"):
+        entities.add(("quorum", cluster_of(subject)))
+    elif kind == "cluster":
+        entities.add(("quorum", subject))
     elif kind == "client":
         entities.add(("client", subject))
     elif kind == "api":

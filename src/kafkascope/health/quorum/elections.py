@@ -22,27 +22,46 @@ from kafkascope.health.quorum.rows import QuorumHappening
 
 
 class Elections:
-    """`leader` leads `leader_epoch`, as far as is known; `epoch` is the highest that any message named."""
+    """`leader` leads `leader_epoch`, as far as is known; `epoch` is the highest that any message named. State is what
+    is annotated here; `rows` aren't, which whoever stores it has taken."""
+
+    leader: int | None
+    leader_epoch: int
+    epoch: int
+    addresses: set[str | None]
+    begun: set[int]
+    _first_at: int | None
+    _last_at: int
+    _last_sign: int
+    _none_led: bool
+    _resigned_at: int | None
+    _closed: tuple[int, str] | None
+    _connections: set[str | None]
+    _waiting: dict[int | None, tuple[int, int, str | None]]
+    _votes: dict[int, QuorumEvent]
+    _pre_vote_at: int | None
+    _vote_requests: dict[str | None, QuorumEvent]
+    _once: set[tuple[str, int | None, int | None]]
 
     def __init__(self) -> None:
         self.rows: list[QuorumHappening] = []
-        self.leader: int | None = None
+        self.leader = None
         self.leader_epoch = -1
         self.epoch = -1
-        self.addresses: set[str | None] = set()
-        self.begun: set[int] = set()
-        self._first_at: int | None = None
+        self.addresses = set()
+        self.begun = set()
+        self._first_at = None
         self._last_at = 0
         self._last_sign = 0
         self._none_led = False
-        self._resigned_at: int | None = None
-        self._closed: tuple[int, str] | None = None
-        self._connections: set[str | None] = set()
-        self._waiting: dict[int | None, tuple[int, int, str | None]] = {}
-        self._votes: dict[int, QuorumEvent] = {}
-        self._pre_vote_at: int | None = None
-        self._vote_requests: dict[str | None, QuorumEvent] = {}
-        self._once: set[tuple[str, int | None, int | None]] = set()
+        self._resigned_at = None
+        self._closed = None
+        self._connections = set()
+        self._waiting = {}
+        self._votes = {}
+        self._pre_vote_at = None
+        self._vote_requests = {}
+        self._once = set()
 
     def feed(self, event: QuorumEvent) -> None:
         kind = event.kind
@@ -201,6 +220,11 @@ class Elections:
                     exchange_id=event.exchange_id,
                 )
             )
+
+    def taken(self) -> list[QuorumHappening]:
+        """The rows so far: no later event changes one."""
+        rows, self.rows = self.rows, []
+        return rows
 
     def finish(self) -> list[QuorumHappening]:
         """The rows by time. If the quorum has no leader when the recording ends, the last one is `leaderless`."""

@@ -8,6 +8,7 @@ from kafkascope.health.quorum.elections import Elections
 from kafkascope.health.quorum.events import QuorumEvent
 from kafkascope.health.quorum.replicas import Replicas
 from kafkascope.health.quorum.rows import QuorumHappening, QuorumReplica
+from kafkascope.health.state import decoded, encoded
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,15 +19,47 @@ class QuorumHistory:
     events: list[QuorumHappening]
 
 
+class QuorumWalk:
+    """Goes through the events of one cluster, from the beginning or from the state that an earlier walk left."""
+
+    def __init__(self, state: object = None) -> None:
+        """`ValueError` for a state that no walk leaves."""
+        if state is None:
+            self._replicas = Replicas(Elections())
+            return
+        self._replicas = decoded(state, Replicas)
+        self._replicas.changes, self._replicas._rows, self._replicas.elections.rows = [], [], []
+
+    def feed(self, event: QuorumEvent) -> None:
+        self._replicas.elections.feed(event)
+        self._replicas.feed(event)
+
+    def state(self) -> object:
+        """For JSON. Take the rows first."""
+        return encoded(self._replicas, Replicas)
+
+    def taken(self) -> QuorumHistory:
+        """The rows so far, in no order: later events leave them as they are, except for roles (`is_as_assumed`)."""
+        replicas = self._replicas
+        changes, replicas.changes = replicas.changes, []
+        return QuorumHistory(replicas.taken(), [*replicas.elections.taken(), *changes])
+
+    @property
+    def is_as_assumed(self) -> bool:
+        return self._replicas.is_as_assumed
+
+    def finish(self) -> QuorumHistory:
+        """The remaining rows by time, with those that the end of the recording makes."""
+        rows = list(self._replicas.finish())
+        happenings = [*self._replicas.elections.finish(), *self._replicas.changes]
+        return QuorumHistory(rows, sorted(happenings, key=lambda row: row.occurred_at))
+
+
 def history_of(events: Iterable[QuorumEvent]) -> QuorumHistory:
-    elections = Elections()
-    replicas = Replicas(elections)
+    walk = QuorumWalk()
     for event in events:
-        elections.feed(event)
-        replicas.feed(event)
-    rows = list(replicas.finish())
-    happenings = sorted([*elections.finish(), *replicas.changes], key=lambda row: row.occurred_at)
-    return QuorumHistory(rows, happenings)
+        walk.feed(event)
+    return walk.finish()
 
 
 def replica_rows_of(events: Iterable[QuorumEvent]) -> Iterator[QuorumReplica]:

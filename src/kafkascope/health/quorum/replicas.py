@@ -24,6 +24,7 @@ from kafkascope.health.quorum.rows import QuorumHappening, QuorumReplica
 
 _SAMPLE_US = 1_000_000
 _PROVEN_US = 20_000  # a leader that has records responds within a few milliseconds
+_MOST_UNDECIDED = 20_000
 _OBSERVER_SESSION_US = 300_000_000  # LeaderState drops an observer that hasn't fetched for this long
 
 State = tuple[int | None, int | None, str | None, int | None, int | None, int | None, int | None]
@@ -45,19 +46,25 @@ class _Replica:
         "wait",
     )
 
+    node_id: int
+    directory_id: str | None
+    epoch: int
+    prefix: bool
+    offset: int | None
+    fetch_at: int | None
+    caught_up_at: int | None
+    fetch_end: int | None
+    wait: tuple[int, int, int] | None  # the offset that it waits at, since when and until when
+
     def __init__(self, node_id: int) -> None:
         self.node_id = node_id
-        self.directory_id: str | None = None
+        self.directory_id = None
         self.reset(-1)
 
     def reset(self, epoch: int) -> None:
         self.epoch = epoch
         self.prefix = False
-        self.offset: int | None = None
-        self.fetch_at: int | None = None
-        self.caught_up_at: int | None = None
-        self.fetch_end: int | None = None
-        self.wait: tuple[int, int, int] | None = None  # the offset that it waits at, since when and until when
+        self.offset = self.fetch_at = self.caught_up_at = self.fetch_end = self.wait = None
 
     def fetched(self, at: int, offset: int, leader_end: int) -> None:
         if offset >= leader_end:
@@ -68,24 +75,65 @@ class _Replica:
 
 
 class Replicas:
-    """Follows the leader that `elections` knows, so pass each event to `elections` first."""
+    """Follows the leader that `elections` knows, so pass each event to `elections` first. State is what is annotated
+    here; rows aren't, which whoever stores it has taken."""
+
+    elections: Elections
+    _replicas: dict[int, _Replica]
+    _leader_epoch: int
+    _log_end: int
+    _high_watermark: int
+    _sampled: int
+    _batch: list[QuorumEvent]
+    _described: tuple[int, int, int | None, int] | None
+    _voters: frozenset[int] | None
+    _observers: frozenset[int]
+    _voting: set[int]
+    _connections: dict[str | None, int]  # that lead to the leader: who fetches over each
+    _fetched_in_begun: set[int]
+    # Rows that wait for a role. Where they are many they are taken without: then `_assumed` is the role that they have.
+    _undecided: list[QuorumReplica]
+    _assumed: dict[int, str | None]
 
     def __init__(self, elections: Elections) -> None:
         self.elections = elections
         self.changes: list[QuorumHappening] = []
         self._rows: list[QuorumReplica] = []
-        self._replicas: dict[int, _Replica] = {}
+        self._replicas = {}
         self._leader_epoch = -1
         self._log_end = 0
         self._high_watermark = -1
         self._sampled = -1
-        self._batch: list[QuorumEvent] = []
-        self._described: tuple[object, ...] | None = None
-        self._voters: frozenset[int] | None = None
-        self._observers: frozenset[int] = frozenset()
-        self._voting: set[int] = set()
-        self._connections: dict[str | None, int] = {}  # that lead to the leader: who fetches over each
-        self._fetched_in_begun: set[int] = set()
+        self._batch = []
+        self._described = None
+        self._voters = None
+        self._observers = frozenset()
+        self._voting = set()
+        self._connections = {}
+        self._fetched_in_begun = set()
+        self._undecided = []
+        self._assumed = {}
+
+    @property
+    def is_as_assumed(self) -> bool:
+        """Whether later events left the roles as they were in rows that have been taken."""
+        return all(self._final_role(node_id) == role for node_id, role in self._assumed.items())
+
+    def taken(self) -> list[QuorumReplica]:
+        """The rows so far whose role is known."""
+        rows, self._rows = self._rows, []
+        self._undecided += [row for row in rows if row.role is None]
+        decided = [row for row in rows if row.role is not None]
+        return decided + self._decided() if len(self._undecided) > _MOST_UNDECIDED else decided
+
+    def _decided(self) -> list[QuorumReplica]:
+        """Rows that wait for a role, as if nothing came later."""
+        rows, self._undecided = self._undecided, []
+        self._assumed |= {row.replica_id: self._final_role(row.replica_id) for row in rows}
+        return [replace(row, role=self._assumed[row.replica_id]) for row in rows]
+
+    def _final_role(self, node_id: int) -> str | None:
+        return self._role(node_id) or ("observer" if node_id in self._fetched_in_begun else None)
 
     def feed(self, event: QuorumEvent) -> None:
         kind = event.kind
@@ -258,12 +306,10 @@ class Replicas:
         leader whose announcements are in the recording, and never took part in them or in votes, is an observer."""
         if self._batch:
             self._flush()
-        for row in self._rows:
-            if row.role is not None:
-                yield row
-                continue
-            role = self._role(row.replica_id)
-            yield replace(row, role=role or ("observer" if row.replica_id in self._fetched_in_begun else None))
+        rows, self._rows = [*self._undecided, *self._rows], []
+        self._undecided = [row for row in rows if row.role is None]
+        decided = {id(row): known for row, known in zip(self._undecided, self._decided(), strict=True)}
+        yield from (decided.get(id(row), row) for row in rows)
 
 
 def _known(value: int | None) -> int | None:

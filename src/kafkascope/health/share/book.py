@@ -8,7 +8,7 @@ only when its offsets are redelivered, or in the leader's state writes.
 from collections.abc import Iterator
 
 from kafkascope.health.share.events import ACKNOWLEDGED, ARCHIVED, Delivery, Outcome, ShareEvent
-from kafkascope.health.share.limit import IF_AT_LIMIT, UNANSWERED, LimitEvidence, limit_of
+from kafkascope.health.share.limit import IF_AT_LIMIT, UNANSWERED, DeliveryLimit, LimitEvidence, limit_of
 from kafkascope.health.share.pieces import Partition, RangePiece
 
 # share.record.lock.duration.ms, as a broker has it when nobody set it
@@ -29,20 +29,30 @@ Link = tuple[str | None, str | None]
 
 
 class Book:
+    """State is what is annotated here; `out` isn't, whose rows a walk passes on after every event."""
+
+    now: int
+    evidence: LimitEvidence
+    limit: DeliveryLimit
+    lock_ms: int | None
+    partitions: dict[tuple[str | None, int], Partition]
+    # By member on a broker: the connection whose end ends the session.
+    sessions: dict[Link, str | None]
+    sessions_of: dict[str, dict[Link, None]]
+    closed: set[str]
+    forgotten: dict[Link, set[Partition]]
+    touched: dict[str | None, dict[Partition, None]]
+    seen: dict[str | None, int]
+
     def __init__(self, delivery_limit: int | None) -> None:
         self.out: list[Delivery] = []
         self.now = 0
         self.evidence = LimitEvidence()
         self.limit = limit_of((), delivery_limit)
-        self.lock_ms: int | None = None
-        self.partitions: dict[tuple[str | None, int], Partition] = {}
-        # By member on a broker: the connection whose end ends the session.
-        self.sessions: dict[Link, str | None] = {}
-        self.sessions_of: dict[str, dict[Link, None]] = {}
-        self.closed: set[str] = set()
-        self.forgotten: dict[Link, set[Partition]] = {}
-        self.touched: dict[str | None, dict[Partition, None]] = {}
-        self.seen: dict[str | None, int] = {}
+        self.lock_ms = None
+        self.partitions, self.touched = {}, {}
+        self.sessions, self.sessions_of, self.closed = {}, {}, set()
+        self.forgotten, self.seen = {}, {}
 
     def partition_of(self, event: ShareEvent) -> Partition:
         key = (event.topic_id, event.partition)

@@ -15,6 +15,7 @@ from kafkascope.health.share.brokers import altered, broker_error, seen, state_w
 from kafkascope.health.share.events import Delivery, ShareEvent
 from kafkascope.health.share.limit import LimitEvidence, decided, is_undecided, limit_of
 from kafkascope.health.share.sessions import disconnected, forgotten, linked, session
+from kafkascope.health.state import decoded, encoded
 
 _RULES = {
     "acquired": acquired,
@@ -48,8 +49,13 @@ class Ledger:
     """Of a whole group, or of one of its partitions: then the group's events that have no partition, of the members
     that acquired from it, belong among the partition's (`session`, `linked`, `disconnected`)."""
 
-    def __init__(self, delivery_limit: int | None = None) -> None:
-        self._book = Book(delivery_limit)
+    def __init__(self, delivery_limit: int | None = None, state: object = None) -> None:
+        """`state` is what an earlier ledger left: `ValueError` for one that none leaves."""
+        self._book = Book(delivery_limit) if state is None else _resumed(state)
+
+    def state(self) -> object:
+        """For JSON, between two events: a ledger that begins with it goes on from there."""
+        return encoded(self._book, Book)
 
     @property
     def evidence(self) -> LimitEvidence:
@@ -59,6 +65,11 @@ class Ledger:
     def deliveries(self, events: Iterable[ShareEvent]) -> Iterator[Delivery]:
         """Each row as soon as it is known. What the delivery limit of the group decides is left open
         (`limit.is_undecided`)."""
+        yield from self.walked(events)
+        yield from self.finish()
+
+    def walked(self, events: Iterable[ShareEvent]) -> Iterator[Delivery]:
+        """Rows that no later event changes."""
         book = self._book
         rules = {kind: partial(rule, book) for kind, rule in _RULES.items()}
         out = book.out
@@ -68,8 +79,23 @@ class Ledger:
             if out:
                 yield from out
                 out.clear()
+
+    def finish(self) -> Iterator[Delivery]:
+        """What the end of the recording leaves. The ledger is at its end then."""
+        book, out = self._book, self._book.out
         for partition in book.partitions.values():
             unrecorded(book, partition)
         for _ in book.finish():
             yield from out
             out.clear()
+
+
+def _resumed(state: object) -> Book:
+    book = decoded(state, Book)
+    book.out = []
+    for partition in book.partitions.values():
+        pieces = partition.pieces
+        offsets = [offset for piece in pieces for offset in (piece.first, piece.last)]
+        if partition.starts != [piece.first for piece in pieces] or offsets != sorted(offsets):
+            raise ValueError("pieces of a partition overlap")
+    return book

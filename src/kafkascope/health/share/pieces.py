@@ -52,26 +52,43 @@ class RangePiece:
         "written",
     )
 
+    acquired_range: "AcquiredRange | None"
+    archived: bool | None
+    claim: Claim | None
+    first: int
+    last: int
+    # The broker started the lock between these two times.
+    lock_high: int
+    lock_low: int
+    lock_ms: int | None
+    notes: tuple[str, ...]
+    origin: ShareEvent
+    outcome: Outcome | None
+    outcome_at: int | None
+    outcome_exchange: str | None
+    renewals: int
+    rule: str
+    written: Written | None
+
     def __init__(
         self, origin: ShareEvent, first: int, last: int, lock_low: int, lock_high: int, lock_ms: int | None
     ) -> None:
         self.origin = origin
         self.first = first
         self.last = last
-        # The broker started the lock between these two times.
         self.lock_low = lock_low
         self.lock_high = lock_high
         self.lock_ms = lock_ms
         self.renewals = 0
-        self.claim: Claim | None = None
-        self.written: Written | None = None
-        self.outcome: Outcome | None = None
-        self.outcome_at: int | None = None
-        self.outcome_exchange: str | None = None
+        self.claim = None
+        self.written = None
+        self.outcome = None
+        self.outcome_at = None
+        self.outcome_exchange = None
         self.rule = ""
-        self.archived: bool | None = None
+        self.archived = None
         self.notes = NO_NOTES
-        self.acquired_range: AcquiredRange | None = None
+        self.acquired_range = None
 
     def end(
         self, outcome: Outcome, rule: str, at_us: int | None, exchange_id: str | None, note: str | None = None
@@ -106,9 +123,12 @@ class AcquiredRange:
 
     __slots__ = ("done", "unsettled")
 
+    unsettled: int
+    done: list[RangePiece]
+
     def __init__(self, unsettled: int) -> None:
         self.unsettled = unsettled
-        self.done: list[RangePiece] = []
+        self.done = []
 
     def joined(self) -> list[RangePiece]:
         """Merges neighbours with equal state, and returns them. The range drops them: the caller owns them, and a
@@ -134,16 +154,21 @@ class Partition:
 
     __slots__ = ("acked", "acked_by", "early", "limbo", "links", "pieces", "start_offset", "starts")
 
+    starts: list[int]
+    pieces: list[RangePiece]
+    limbo: list[RangePiece]
+    early: list[ShareEvent]
+    start_offset: int
+    # By member: the broker and connection that it last acquired from.
+    links: dict[str | None, tuple[str | None, str | None]]
+    acked_by: str | None
+    acked: set[tuple[int, int]]
+
     def __init__(self) -> None:
-        self.starts: list[int] = []
-        self.pieces: list[RangePiece] = []
-        self.limbo: list[RangePiece] = []
-        self.early: list[ShareEvent] = []
+        self.starts, self.pieces, self.limbo, self.early = [], [], [], []
         self.start_offset = -1
-        # By member: the broker and connection that it last acquired from.
-        self.links: dict[str | None, tuple[str | None, str | None]] = {}
-        self.acked_by: str | None = None
-        self.acked: set[tuple[int, int]] = set()
+        self.links = {}
+        self.acked_by, self.acked = None, set()
 
     def overlapping(self, first: int, last: int) -> list[RangePiece]:
         starts = self.starts

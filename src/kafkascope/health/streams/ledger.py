@@ -78,10 +78,12 @@ class Ledger:
 
     __slots__ = ("members", "tasks", "timeline")
 
+    timeline: StreamsTimeline
+    members: dict[str, Member]
+    tasks: dict[str, TaskState]
+
     def __init__(self, timeline: StreamsTimeline) -> None:
-        self.timeline = timeline
-        self.members: dict[str, Member] = {}
-        self.tasks: dict[str, TaskState] = {}
+        self.timeline, self.members, self.tasks = timeline, {}, {}
 
     def know(self, task: str, at: int, exchange_id: str | None) -> TaskState:
         """Registers a task. One that nobody has held yet is unheld from now on."""

@@ -18,6 +18,7 @@ What the wire proves, and what not:
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from kafkascope.health.state import decoded, encoded
 from kafkascope.health.streams.events import (
     STATUS_NAMES,
     Role,
@@ -40,6 +41,9 @@ from kafkascope.health.streams.rows import (
 SESSION_TIMEOUT_MS = 45_000  # group.streams.session.timeout.ms by default; no message has it
 MINUTE_US = 60_000_000
 
+# Of a minute: heartbeats, responses, errors, requests to shut down.
+_COUNTS = 4
+
 _UNKNOWN_MEMBER_ID = 25
 _FENCED_MEMBER_EPOCH = 110
 
@@ -53,40 +57,90 @@ def rows_of(events: Iterable[StreamsEvent], session_timeout_ms: int = SESSION_TI
 
 def timeline_of(events: Iterable[StreamsEvent], session_timeout_ms: int = SESSION_TIMEOUT_MS) -> StreamsTimeline | None:
     """Returns None if there are no events. Rows are sorted by their start."""
-    machine: _GroupState | None = None
+    walk = StreamsWalk(session_timeout_ms=session_timeout_ms)
     for event in events:
-        if machine is None:
-            machine = _GroupState(event.group_id, event.at_us, session_timeout_ms * 1000)
-        machine.feed(event)
-    return None if machine is None else machine.finish()
+        walk.feed(event)
+    return walk.finish()
+
+
+class StreamsWalk:
+    """Goes through the events of one group, from the beginning or from the state that an earlier walk left. State has
+    the rows so far: later events change some, and minutes are made from all."""
+
+    def __init__(self, state: object = None, *, session_timeout_ms: int = SESSION_TIMEOUT_MS) -> None:
+        """`ValueError` for a state that no walk leaves."""
+        self._timeout_us = session_timeout_ms * 1000
+        self._group = None if state is None else _resumed(state)
+
+    def feed(self, event: StreamsEvent) -> None:
+        if self._group is None:
+            self._group = _GroupState(event.group_id, event.at_us, self._timeout_us)
+        self._group.feed(event)
+
+    def state(self) -> object:
+        """For JSON; None before the first event."""
+        return None if self._group is None else encoded(self._group, _GroupState)
+
+    def finish(self) -> StreamsTimeline | None:
+        return None if self._group is None else self._group.finish()
+
+
+def _resumed(state: object) -> "_GroupState":
+    group = decoded(state, _GroupState)
+    group.members = group.ledger.members
+    if group.timeline is not group.ledger.timeline or (group.minute >= 0) != (group.minute in group.timeline.minutes):
+        raise ValueError("parts of a state don't belong together")
+    group.counts = group.timeline.minutes.get(group.minute, [])
+    places = (place for member in group.members.values() for _, place in member.copies.values())
+    if not all(0 <= place < len(group.timeline.tasks) for place in places):
+        raise ValueError("a copy of a task without its row")
+    if not all(len(counts) == _COUNTS for counts in group.timeline.minutes.values()):
+        raise ValueError("counts of a minute")
+    return group
 
 
 class _Status:
     __slots__ = ("detail", "exchange_id", "from_at", "members", "most")
 
+    detail: str
+    exchange_id: str | None
+    from_at: int
+    members: set[str]
+    most: int
+
     def __init__(self, detail: str, from_at: int, exchange_id: str | None) -> None:
         self.detail, self.from_at, self.exchange_id = detail, from_at, exchange_id
-        self.members: set[str] = set()
+        self.members = set()
         self.most = 0
 
 
 class _GroupState:
-    """The state of the group so far. `gone` are members that a heartbeat can bring back, but a description can't."""
+    """The state of the group so far. `gone` are members that a heartbeat can bring back, but a description can't. What
+    is annotated here is stored; the rest is part of it."""
+
+    timeline: StreamsTimeline
+    ledger: Ledger
+    session_timeout_us: int
+    gone: set[str]
+    listed: set[str]
+    targets: Counter[str]
+    statuses: dict[int, _Status]
+    latest: dict[tuple[str, str], int | str | None]
+    topology_epoch: int | None
+    stateful: frozenset[str]
+    standby_replicas: int | None
+    goals: dict[str, int]
+    minute: int
 
     def __init__(self, group_id: str, at: int, session_timeout_us: int) -> None:
         self.timeline = StreamsTimeline(group_id, at, at)
         self.ledger = Ledger(self.timeline)
         self.members = self.ledger.members
         self.session_timeout_us = session_timeout_us
-        self.gone: set[str] = set()
-        self.listed: set[str] = set()
-        self.targets: Counter[str] = Counter()
-        self.statuses: dict[int, _Status] = {}
-        self.latest: dict[tuple[str, str], int | str | None] = {}
-        self.topology_epoch: int | None = None
-        self.stateful: frozenset[str] = frozenset()
-        self.standby_replicas: int | None = None
-        self.goals: dict[str, int] = {}
+        self.gone, self.listed, self.targets = set(), set(), Counter()
+        self.statuses, self.latest, self.goals = {}, {}, {}
+        self.topology_epoch = self.standby_replicas = None
+        self.stateful = frozenset()
         self.minute = -1
         self.counts: list[int] = []
 
@@ -132,7 +186,7 @@ class _GroupState:
             self.ledger.forget()
         if kind != "seen":
             self.minute = minute
-            self.counts = self.timeline.minutes.setdefault(minute, [0, 0, 0, 0])
+            self.counts = self.timeline.minutes.setdefault(minute, [0] * _COUNTS)
 
     def _heartbeat(self, event: StreamsEvent) -> None:
         at, member_id, epoch = event.at_us, event.member_id or "", event.member_epoch or 0

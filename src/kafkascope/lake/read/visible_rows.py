@@ -206,20 +206,20 @@ def table_in(lake: Lake, name: str) -> LakeTable:
 
 def known_names() -> list[str]:
     """Names of all tables that a lake can have."""
-    from kafkascope.lake.marts import MARTS
+    from kafkascope.lake.marts import KEPT, MARTS
     from kafkascope.lake.write.catalog_tables import CATALOG
 
-    return sorted([*recorded_names(), *MARTS, *CATALOG])
+    return sorted([*recorded_names(), *MARTS, *KEPT, *CATALOG])
 
 
 def known_table(name: str) -> LakeTable:
     try:
         return table_named(name)
     except NotFoundError:
-        from kafkascope.lake.marts import MARTS
+        from kafkascope.lake.marts import KEPT, MARTS
         from kafkascope.lake.write.catalog_tables import CATALOG
 
-        made = {**MARTS, **CATALOG}
+        made = {**MARTS, **KEPT, **CATALOG}
         if name not in made:
             raise
         return made[name]

@@ -155,7 +155,7 @@ def _commit(
     removed, added = change(delta) if change is not None else ([], [])
     try:
         delta.create_write_transaction(
-            [*_removals(removed, data_change=True), *(add_action(file) for file in added), *actions],
+            [*removals(removed, data_change=True), *(add_action(file) for file in added), *actions],
             mode="append",
             schema=delta.schema(),
             partition_by=table.partition_by,
@@ -170,7 +170,7 @@ def _commit(
     return True
 
 
-def _removals(files: Iterable[ActiveFile], *, data_change: bool) -> list[RemoveAction]:
+def removals(files: Iterable[ActiveFile], *, data_change: bool) -> list[RemoveAction]:
     now = int(time.time() * 1000)
     return [
         RemoveAction(file.path, data_change, now, file.size, {DATE: file.date.isoformat()} if file.date else {})
@@ -189,7 +189,7 @@ def maintain(
     """Removes files and adds others, in one commit. Returns False, without a change, if one of the files is gone, or if
     other maintenance or one of the transactions came first; then look at the table again."""
     gone = list(removed)
-    actions: list[AddAction | RemoveAction] = [*_removals(gone, data_change=data_change)]
+    actions: list[AddAction | RemoveAction] = [*removals(gone, data_change=data_change)]
     actions += [add_action(file, data_change=data_change) for file in added]
     carried = ((MAINTENANCE, (transaction_version(table, MAINTENANCE) or 0) + 1), *transactions)
     known = {name: transaction_version(table, name) for name, _ in carried}

@@ -30,6 +30,11 @@ class EarlierPending:
         self._ids = pa.array([row[EXCHANGE_ID] for row in self._rows], pa.string())
         self._written: set[str] = set()
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it needs the exchanges that other tasks write."""
+        return bool(self._rows)
+
     def add(self, exchanges: pa.RecordBatch) -> None:
         if self._rows:
             ids = exchanges.column(EXCHANGE_ID)

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
+from kafkascope.capture.resume.stretch import ALL_PACKETS
 from kafkascope.errors import InputError, KafkascopeError
 from kafkascope.lake.home import Lake
 from kafkascope.lake.inside import inside
@@ -141,8 +142,8 @@ def _confirmed(lake: Lake, tasks: list[Task], suspects: dict[str, str], alone: _
 
 def _read_alone(lake: Lake, whole: Task, uri: str, alone: _RunTasks) -> dict[str, str]:
     task = replace(
-        whole, number=0, uris=(uri,), bucket=0, buckets=1, placed={}, carried=(), unread=(), follows=(),
-        dropped=frozenset(), skip={uri: whole.skip[uri]} if uri in whole.skip else {},
+        whole, number=0, uris=(uri,), bucket=0, buckets=1, placed={}, stretch=ALL_PACKETS, carried=(),
+        unread=(), follows=(), dropped=frozenset(), skip={uri: whole.skip[uri]} if uri in whole.skip else {},
     )  # fmt: skip
     try:
         (done,) = alone([task])

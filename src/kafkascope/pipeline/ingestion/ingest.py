@@ -40,14 +40,15 @@ from kafkascope.pipeline.ingestion.failing_files import (
     survey_unless_broken,
     times_unless_broken,
 )
+from kafkascope.pipeline.ingestion.file_accounts import FileAccount
 from kafkascope.pipeline.ingestion.inputs import InputFile, find_inputs
 from kafkascope.pipeline.ingestion.plan import AUTO, make_plan, shuffles
 from kafkascope.pipeline.ingestion.progress import IngestProgress, reporting_compiles, watch_progress
-from kafkascope.pipeline.ingestion.shuffle import ORDER, SEGMENT_COLUMNS, by_bucket, note_row, segment_rows
+from kafkascope.pipeline.ingestion.shuffle import ORDER, SEGMENT_COLUMNS, by_task, note_row, segment_rows
 from kafkascope.pipeline.ingestion.state import LakeState, state_of
 from kafkascope.pipeline.ingestion.survey import FileSurvey, survey_file
 from kafkascope.pipeline.ingestion.task import CAPTURES as CAPTURES_KIND
-from kafkascope.pipeline.ingestion.task import FileAccount, Task, TaskResult, run, task_result_from_json
+from kafkascope.pipeline.ingestion.task import Task, TaskResult, routes_of, run, task_result_from_json
 from kafkascope.pipeline.session import check_version
 
 if TYPE_CHECKING:
@@ -304,7 +305,7 @@ def run_on_spark(spark: "SparkSession", tasks: list[Task], *, shuffle: bool = Fa
 def _shuffled(spark: "SparkSession", tasks: list[Task]) -> list[TaskResult]:
     if not tasks:
         return []
-    first_task = tasks[0]
+    first_task, routes = tasks[0], routes_of(tasks)
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -312,18 +313,17 @@ def _shuffled(spark: "SparkSession", tasks: list[Task]) -> list[TaskResult]:
                 if row["uri"] is None:
                     yield note_row(row["file"], -1, "")
                 else:
-                    skip = first_task.skip.get(row["uri"], 0)
-                    yield from segment_rows(row["uri"], row["file"], skip, first_task.buckets, first_task.bucket_of)
+                    yield from segment_rows(row["uri"], row["file"], first_task.skip.get(row["uri"], 0), routes)
 
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for bucket, rows in by_bucket(batches):
-            done = run(tasks[bucket], rows).to_json()
+        for number, rows in by_task(batches):
+            done = run(tasks[number], rows).to_json()
             yield pa.record_batch([pa.array([done])], names=["done"])
 
-    # One row per bucket as well: a bucket may have state of an earlier ingest and no new segment.
-    inputs = [*((uri, file) for file, uri in enumerate(first_task.uris)), *((None, task.bucket) for task in tasks)]
+    # One row per task as well: it may have state of an earlier ingest and no new segment.
+    inputs = [*((uri, file) for file, uri in enumerate(first_task.uris)), *((None, n) for n in range(len(tasks)))]
     files: Any = spark.createDataFrame(inputs, "uri string, file int").repartition(len(inputs))
-    rows = files.mapInArrow(read, SEGMENT_COLUMNS).repartitionById(len(tasks), "bucket").sortWithinPartitions(*ORDER)
+    rows = files.mapInArrow(read, SEGMENT_COLUMNS).repartitionById(len(tasks), "task").sortWithinPartitions(*ORDER)
     return [task_result_from_json(row.done) for row in rows.mapInArrow(work, "done string").collect()]
 
 

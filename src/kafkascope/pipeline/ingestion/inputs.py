@@ -210,16 +210,21 @@ class _RemoteStream(io.RawIOBase):
 
     def __init__(self, place: Place) -> None:
         self.name = place.uri
+        self._position = 0
         with filesystem_errors(place.uri):
             self._stream = place.filesystem.open_input_stream(place.path)
 
     def readable(self) -> bool:
         return True
 
+    def tell(self) -> int:
+        return self._position
+
     def readinto(self, buffer: Any) -> int:
         with filesystem_errors(self.name):
             content = self._stream.read(len(buffer))
         buffer[: len(content)] = content
+        self._position += len(content)
         return len(content)
 
     def close(self) -> None:

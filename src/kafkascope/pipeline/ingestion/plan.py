@@ -1,5 +1,5 @@
-"""Divides the files of an ingest into tasks: captures by buckets of connections, request logs and frames one task per
-file, log directories by splits."""
+"""Divides the files of an ingest into tasks: captures by buckets of connections and stretches of them, request logs and
+frames one task per file, log directories by splits."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -10,6 +10,7 @@ from kafkascope.lake.home import Lake
 from kafkascope.lake.place import place_of
 from kafkascope.pipeline.disks.log_inputs import LogInput
 from kafkascope.pipeline.disks.splits import LogSplit, split_bytes, splits_of
+from kafkascope.pipeline.ingestion.division import divided
 from kafkascope.pipeline.ingestion.earlier_ingests import FileTimes, LakeCoverage, choose_resume, times_here
 from kafkascope.pipeline.ingestion.inputs import InputFile
 from kafkascope.pipeline.ingestion.pseudonyms import load_key, unseal
@@ -19,7 +20,6 @@ from kafkascope.pipeline.ingestion.survey import (
     LEAST_SAMPLE,
     SAMPLE_BATCHES,
     FileSurvey,
-    balanced,
     survey_here,
 )
 from kafkascope.pipeline.ingestion.task import CAPTURES, LOGS, Task
@@ -69,11 +69,10 @@ def make_plan(
     every = list(inputs)
     files = [file for file in every if file.log is None]
     size = sum(file.size for file in files)
-    buckets = 1 if size < SMALL_INPUT_BYTES else max(cores, 1)
-    # Little is read of each of many files, so the driver surveys them. A shuffle is for more than the driver should
-    # read.
-    least = 0 if shuffles(files, options.plan) else LEAST_SAMPLE
-    sample = 0 if buckets == 1 else max(least, SAMPLE_BATCHES // max(len(files), 1))
+    most = 1 if size < SMALL_INPUT_BYTES else max(cores, 1)
+    # For a shuffle, only what is read of each file anyway.
+    least = 1 if shuffles(files, options.plan) else LEAST_SAMPLE
+    sample = 0 if most == 1 else max(least, SAMPLE_BATCHES // max(len(files), 1))
     surveys = survey_files(files, sample) if files else []
     secret = load_key() if options.pseudonymise else None
     tasks: list[Task] = []
@@ -82,7 +81,7 @@ def make_plan(
     if captures:
         resume, apart = choose_resume(state, captures, read_times)
         surveys = [replace(survey, apart=survey.file.uri in apart) for survey in surveys]
-        placed = balanced(captures, buckets) if sample else {}
+        division = divided(captures, most)
         skip = {capture.file.uri: capture.file.read_packets for capture in captures if capture.file.read_packets}
         uris = tuple(capture.file.uri for capture in captures)
         whole = Task(
@@ -91,8 +90,8 @@ def make_plan(
             number=0,
             kind=CAPTURES,
             uris=uris,
-            buckets=buckets,
-            placed=placed,
+            buckets=len(division.stretches),
+            placed=division.placed,
             carried=tuple(map(unseal, resume.carried)),
             follows=resume.follows,
             dropped=resume.dropped,
@@ -102,7 +101,11 @@ def make_plan(
             secret=secret,
             kafka_ports=options.kafka_ports,
         )
-        tasks += [replace(whole, number=bucket, bucket=bucket) for bucket in range(buckets)]
+        shares = [(bucket, stretch) for bucket, each in enumerate(division.stretches) for stretch in each]
+        tasks += [
+            replace(whole, number=number, bucket=bucket, stretch=stretch)
+            for number, (bucket, stretch) in enumerate(shares)
+        ]
     for survey in surveys:
         if survey.kind not in (CAPTURE, BAD_FILE):
             file, number = survey.file, len(tasks)

@@ -1,9 +1,9 @@
 """Sends TCP segments to the tasks of their connections, for recordings too large for one machine. Packs the segments of
-a file into one row per bucket of connections and chunk; turns such rows, sorted as recorded, into exchanges."""
+a file into one row per task and chunk; turns such rows, sorted as recorded, into exchanges."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import astuple
+from dataclasses import astuple, dataclass
 from itertools import chain
 from struct import Struct
 from typing import Any
@@ -20,27 +20,31 @@ from kafkascope.capture.exchanges.exchanges import Ends, ExchangeBatch, Recordin
 from kafkascope.capture.exchanges.file_tally import FileTallies, FileTally
 from kafkascope.capture.files.packets import CHUNK_BYTES, read_packets
 from kafkascope.capture.net.segments import SegmentReader
+from kafkascope.capture.part_run import last_exchanges
 from kafkascope.capture.resume.reread import after
 from kafkascope.capture.resume.run import Part
 from kafkascope.capture.resume.state import Carried
+from kafkascope.capture.resume.stretch import Position, Stretch, cut_packets
 from kafkascope.errors import InputError
 from kafkascope.limits import MAX_UNUSED_FLOWS
 from kafkascope.pipeline.ingestion.inputs import open_input
 
-# A row has segments, as the bytes of an Arrow stream, or a note: JSON about a file, or nothing, which announces a
-# bucket. Spark's cost is per row, whatever its size, and one row per segment would be a thousand times as many.
-SEGMENT_COLUMNS = "bucket int, file int, chunk int, note string, segments binary"
+# A row has segments, as the bytes of an Arrow stream, or a note: JSON about a file, or nothing, which announces a task.
+# Spark's cost is per row, whatever its size, and one row per segment would be a thousand times as many. `offset` is the
+# place of its first packet in the decompressed file.
+SEGMENT_COLUMNS = "task int, file int, chunk int, offset long, note string, segments binary"
 _ARROW = pa.schema(
     [
-        ("bucket", pa.int32()),
+        ("task", pa.int32()),
         ("file", pa.int32()),
         ("chunk", pa.int32()),
+        ("offset", pa.int64()),
         ("note", pa.string()),
         ("segments", pa.binary()),
     ]
 )
 # The order that a task expects. Notes come before the chunks of their file.
-ORDER = ("bucket", "file", "chunk")
+ORDER = ("task", "file", "chunk")
 _NOTE = -1
 _PACKED = pa.schema(
     [
@@ -68,25 +72,39 @@ def chunk_bytes(buckets: int) -> int:
     return min(buckets, _MAX_CHUNKS) * CHUNK_BYTES
 
 
-def segment_rows(
-    uri: str, file: int, skip: int, buckets: int, bucket_of: Callable[[Endpoints], int]
-) -> Iterator[pa.RecordBatch]:
+@dataclass(frozen=True, slots=True)
+class Routes:
+    """Where segments go: to the tasks of their flow's bucket, by the numbers of the tasks, that haven't ended before.
+    The task that `accounts` for the files gets what is known of them."""
+
+    bucket_of: Callable[[Endpoints], int]
+    tasks: Sequence[Sequence[tuple[int, Stretch]]]
+    accounts: int = 0
+
+    @property
+    def bounds(self) -> list[Position]:
+        return sorted({bound for tasks in self.tasks for _, stretch in tasks for bound in stretch.bounds()})
+
+
+def segment_rows(uri: str, file: int, skip: int, routes: Routes) -> Iterator[pa.RecordBatch]:
     """The segments of one capture, and its account; `file` is its index among all files, `skip` how many of its packets
     an earlier ingest has read."""
     flows = Flows()
     reader = SegmentReader(flows)
     account = Account()
-    names = _FlowNames(flows, bucket_of)
+    names = _FlowNames(flows, routes.bucket_of)
     why = broken = None
+    batches = read_packets(open_input(uri), chunk_bytes=chunk_bytes(len(routes.tasks)))
+    parts = (part for batch in batches for part in cut_packets(batch, file, routes.bounds))
     try:
-        for chunk, packets in enumerate(read_packets(open_input(uri), chunk_bytes=chunk_bytes(buckets))):
+        for chunk, (position, packets) in enumerate(parts):
             new: Packets = after(packets, skip)
             account.packets += len(new.start)
             account.add_times(new.time_ns)
             segments = reader.feed(new)
             account.add_problems([*packets.problems, *segments.problems])
             if len(segments.flow):
-                yield _rows(segments, names, file, chunk)
+                yield _rows(segments, names, chunk, position, routes)
             if len(flows.ends) > MAX_UNUSED_FLOWS:
                 # Packed rows carry the flows' names: all numbers are free again.
                 reader.release(np.arange(len(flows.ends)))
@@ -99,7 +117,7 @@ def segment_rows(
         from kafkascope.pipeline.ingestion.failing_files import why_of
 
         broken = why_of(error)
-    yield note_row(0, file, _note_text(account, why, broken))
+    yield note_row(routes.accounts, file, _note_text(account, why, broken))
 
 
 def _note_text(account: Account, why: str | None, broken: str | None) -> str:
@@ -108,8 +126,8 @@ def _note_text(account: Account, why: str | None, broken: str | None) -> str:
     return json.dumps([account.packets, account.first_ns, account.last_ns, counts, shown, why, broken])
 
 
-def note_row(bucket: int, file: int, text: str) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pylist([{"bucket": bucket, "file": file, "chunk": _NOTE, "note": text}], schema=_ARROW)
+def note_row(task: int, file: int, text: str) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist([{"task": task, "file": file, "chunk": _NOTE, "note": text}], schema=_ARROW)
 
 
 class _FlowNames:
@@ -133,22 +151,27 @@ def _name(ends: Endpoints) -> bytes:
     return _ENDS.pack(ends.address_a, ends.port_a, ends.address_b, ends.port_b)
 
 
-def _rows(segments: Segments, names: _FlowNames, file: int, chunk: int) -> pa.RecordBatch:
-    """One row per bucket that has segments here."""
+def _rows(segments: Segments, names: _FlowNames, chunk: int, position: Position, routes: Routes) -> pa.RecordBatch:
+    """One row per task that needs these segments."""
     used, inverse = np.unique(segments.flow, return_inverse=True)
     targets = [names(number) for number in used.tolist()]
     flows = pa.array([name for _, name in targets], pa.binary())
     bucket_of = np.array([bucket for bucket, _ in targets], np.int32)[inverse]
-    buckets = np.unique(bucket_of)
-    packed = [_packed(segments, np.flatnonzero(bucket_of == bucket), inverse, flows) for bucket in buckets]
+    packed, tasks = [], []
+    for bucket in np.unique(bucket_of).tolist():
+        of_bucket = _packed(segments, np.flatnonzero(bucket_of == bucket), inverse, flows)
+        numbers = [number for number, stretch in routes.tasks[bucket] if not stretch.is_over(position)]
+        packed += [of_bucket] * len(numbers)
+        tasks += numbers
     ends = np.zeros(len(packed) + 1, np.int32)
     np.cumsum([buffer.size for buffer in packed], out=ends[1:])
     content = pa.py_buffer(b"".join(packed))
-    count = len(buckets)
+    count = len(tasks)
     columns = [
-        pa.array(buckets),
-        pa.array(np.full(count, file, np.int32)),
+        pa.array(tasks, pa.int32()),
+        pa.array(np.full(count, position.file, np.int32)),
         pa.array(np.full(count, chunk, np.int32)),
+        pa.array(np.full(count, position.offset, np.int64)),
         pa.nulls(count, pa.string()),
         pa.Array.from_buffers(pa.binary(), count, [None, pa.py_buffer(ends), content]),
     ]
@@ -183,8 +206,8 @@ def _payloads(segments: Segments, rows: Any) -> pa.LargeBinaryArray:
     return pa.Array.from_buffers(pa.large_binary(), len(sizes), [None, pa.py_buffer(ends), pa.py_buffer(data)])
 
 
-def by_bucket(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, Iterator[pa.RecordBatch]]]:
-    """Splits sorted rows into one stream of batches per bucket. Read each to its end before the next."""
+def by_task(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, Iterator[pa.RecordBatch]]]:
+    """Splits sorted rows into one stream of batches per task. Read each to its end before the next."""
     pieces = (piece for batch in batches for piece in _split(batch))
     piece_ahead = next(pieces, None)
     while piece_ahead is not None:
@@ -192,11 +215,11 @@ def by_bucket(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, Iterator
         following: list[tuple[int, pa.RecordBatch]] = []
 
         def same(
-            first: pa.RecordBatch, bucket: int, following: list[tuple[int, pa.RecordBatch]]
+            first: pa.RecordBatch, task: int, following: list[tuple[int, pa.RecordBatch]]
         ) -> Iterator[pa.RecordBatch]:
             yield first
             for piece in pieces:
-                if piece[0] != bucket:
+                if piece[0] != task:
                     following.append(piece)
                     return
                 yield piece[1]
@@ -206,14 +229,14 @@ def by_bucket(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, Iterator
 
 
 def _split(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
-    buckets = batch.column("bucket").to_numpy()
-    starts = np.flatnonzero(np.diff(buckets, prepend=-1))
+    tasks = batch.column("task").to_numpy()
+    starts = np.flatnonzero(np.diff(tasks, prepend=-1))
     for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(batch)], strict=False):
-        yield int(buckets[start]), batch.slice(start, end - start)
+        yield int(tasks[start]), batch.slice(start, end - start)
 
 
 class SegmentsReading:
-    """The counterpart of `Reading`, for the rows of one bucket."""
+    """The counterpart of `Reading`, for the rows of one task."""
 
     def __init__(
         self, batches: Iterator[pa.RecordBatch], uris: Sequence[str], kafka_ports: Sequence[int], part: Part,
@@ -257,7 +280,7 @@ class SegmentsReading:
             recordings.uris.append(uri)
             recordings.first_packets.append(base + (number << _FILE_BITS))
         fed = chain.from_iterable(self._fed(capture, batch, base) for batch in self._batches)
-        for exchanges in chain(fed, capture.suspend()):
+        for exchanges in chain(fed, last_exchanges(capture, self._part)):
             if len(exchanges):
                 self.account.add_batch(exchanges)
                 yield exchanges
@@ -272,6 +295,7 @@ class SegmentsReading:
 
     def _fed(self, capture: Capture, batch: pa.RecordBatch, base: int) -> Iterator[ExchangeBatch]:
         notes, files, packed = batch.column("note"), batch.column("file").to_pylist(), batch.column("segments")
+        offsets = batch.column("offset").to_pylist()
         for row, file in enumerate(files):
             if file < 0:
                 continue
@@ -284,6 +308,7 @@ class SegmentsReading:
             self.file_bytes += content.size
             with pa.ipc.open_stream(content) as stream:
                 for rows in stream:
+                    yield from capture.enter(own=self._part.stretch.has(Position(file, offsets[row])))
                     segments = self._segments(rows, capture.flows, base + (file << _FILE_BITS))
                     yield from capture.feed_segments(segments, int(segments.packet[0]))
                     self._release(capture.take_released_flows(), capture.flows)

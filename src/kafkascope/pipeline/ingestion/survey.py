@@ -1,5 +1,5 @@
-"""Surveys each file before the plan: its kind (capture, request log or plain frames), a capture's first time, and the
-bytes of each flow in a sample."""
+"""Surveys each file before the plan: its kind (capture, request log or plain frames), a capture's first time, its size,
+and the bytes of each flow in a sample."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ from kafkascope.pipeline.ingestion.plain_frames import FRAMES, is_frames
 
 BAD_FILE = "bad"
 # Batches of packets to sample over all files, a few megabytes each: enough to spot a large flow.
-SAMPLE_BATCHES = 10
+SAMPLE_BATCHES = 6
 # At least this much of each file, however many there are: a megabyte and a half.
 LEAST_SAMPLE = 2
 # What a message costs, in bytes of large ones: reading its header, pairing it, its rows. A segment with less than its
@@ -31,7 +31,8 @@ _MESSAGE_BYTES = 5_000
 @dataclass(frozen=True, slots=True)
 class FileSurvey:
     """`error` is why it can't be read, `broken` how it broke the reader. `flows` maps endpoints to the cost of a flow
-    in the sample, in bytes. A file that is `apart` begins before what earlier ingests left."""
+    in the sample, in bytes. A file that is `apart` begins before what earlier ingests left. `bytes` are those of the
+    decompressed capture, `read_bytes` those that an earlier ingest has read; both may be estimates."""
 
     file: InputFile
     kind: str
@@ -40,6 +41,8 @@ class FileSurvey:
     broken: str | None = None
     flows: tuple[tuple[Endpoints, int], ...] = ()
     apart: bool = False
+    bytes: int = 0
+    read_bytes: int = 0
 
 
 def survey_file(file: InputFile, *, sample: int) -> FileSurvey:
@@ -53,7 +56,7 @@ def survey_file(file: InputFile, *, sample: int) -> FileSurvey:
             recording.file.close()
         kind = recording.format.kind
         file = replace(file, kind=kind)
-        return _capture(file, sample) if kind == CAPTURE else FileSurvey(file, kind)
+        return _capture(file, sample, recording.packed) if kind == CAPTURE else FileSurvey(file, kind)
     except InputError as error:
         return FileSurvey(replace(file, kind=BAD_FILE), BAD_FILE, error=str(error))
     except Exception as error:  # noqa: BLE001
@@ -67,13 +70,16 @@ def survey_here(files: list[InputFile], sample: int) -> list[FileSurvey]:
     return [survey_file(file, sample=sample) for file in files]
 
 
-def _capture(file: InputFile, sample: int) -> FileSurvey:
+def _capture(file: InputFile, sample: int, packed: bool) -> FileSurvey:
     first = None
+    count = sampled = stored = 0
     costs: Counter[int] = Counter()
     fullest: dict[int, int] = {}
     flows = Flows()
     reader = SegmentReader(flows)
-    for packets in islice(packets_of(file.uri), sample or 1):
+    for stored, packets in islice(_with_places(file.uri), sample or 1):  # noqa: B007
+        count += len(packets.start)
+        sampled = packets.base + len(packets.data)
         if len(packets.time_ns) and first is None:
             first = int(packets.time_ns[0])
         if not sample:
@@ -82,7 +88,9 @@ def _capture(file: InputFile, sample: int) -> FileSurvey:
         for number, cost in _costs(segments, fullest):
             costs[number] += cost
     flow_costs = tuple((flows.ends[number], cost) for number, cost in costs.most_common())
-    return FileSurvey(file, CAPTURE, first or 0, flows=flow_costs)
+    size = file.size * sampled // stored if packed and stored else file.size
+    read = min(file.read_packets * sampled // max(count, 1), size)
+    return FileSurvey(file, CAPTURE, first or 0, flows=flow_costs, bytes=size, read_bytes=read)
 
 
 def _costs(segments: Segments, fullest: dict[int, int]) -> Iterator[tuple[int, int]]:
@@ -95,25 +103,13 @@ def _costs(segments: Segments, fullest: dict[int, int]) -> Iterator[tuple[int, i
 
 
 def packets_of(uri: str) -> Iterator[Packets]:
+    for _, packets in _with_places(uri):
+        yield packets
+
+
+def _with_places(uri: str) -> Iterator[tuple[int, Packets]]:
+    """Packets, with the number of bytes that were read for them, as stored."""
     source = open_input(uri)
-    if not isinstance(source, str):
-        yield from read_packets(source)
-        return
-    with open(source, "rb") as file:
-        yield from read_packets(file)
-
-
-def balanced(surveys: list[FileSurvey], buckets: int) -> dict[Endpoints, int]:
-    """Assigns sampled flows to buckets, the largest first, each to the emptiest: one connection may have nearly half of
-    all bytes. Flows that aren't in the sample are assigned by hash."""
-    sizes: Counter[Endpoints] = Counter()
-    for survey in surveys:
-        for ends, size in survey.flows:
-            sizes[ends] += size
-    filled = [0] * buckets
-    chosen: dict[Endpoints, int] = {}
-    for ends, size in sizes.most_common():
-        emptiest = filled.index(min(filled))
-        filled[emptiest] += size
-        chosen[ends] = emptiest
-    return chosen
+    with open(source, "rb") if isinstance(source, str) else source as file:
+        for packets in read_packets(file):
+            yield file.tell(), packets

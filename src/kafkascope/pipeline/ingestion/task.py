@@ -3,24 +3,23 @@ depend on Spark; nothing is in the lake until the driver commits."""
 
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 from pyarrow import fs
 
 from kafkascope.capture.base.flow import Endpoints, Problem
-from kafkascope.capture.exchanges.account import Account
-from kafkascope.capture.exchanges.exchanges import Recordings
+from kafkascope.capture.exchanges.exchange_columns import to_arrow
 from kafkascope.capture.exchanges.identity import connection_hash, connection_name
 from kafkascope.capture.reader import Reading
 from kafkascope.capture.resume.choose import Choice, flow_hash
 from kafkascope.capture.resume.reread import ReopenTracker
 from kafkascope.capture.resume.run import Part
 from kafkascope.capture.resume.state import Carried
+from kafkascope.capture.resume.stretch import ALL_PACKETS, Stretch
 from kafkascope.capture.resume.tcp import connection_of
 from kafkascope.errors import InputError, KafkascopeError, KernelError, NotFoundError
 from kafkascope.lake.file_names import pending
@@ -36,13 +35,15 @@ from kafkascope.pipeline.disks.splits import LogSplit
 from kafkascope.pipeline.ingestion.connections import EndedConnections, connection_rows
 from kafkascope.pipeline.ingestion.earlier_pending import EarlierPending
 from kafkascope.pipeline.ingestion.exchange_writer import ExchangeWriter
+from kafkascope.pipeline.ingestion.file_accounts import FileAccount, add_file_facts, add_tallies, row_accounts
 from kafkascope.pipeline.ingestion.inputs import open_input
 from kafkascope.pipeline.ingestion.log_writer import LogWriter
 from kafkascope.pipeline.ingestion.plain_frame_rows import read_plain_frames
 from kafkascope.pipeline.ingestion.plain_frames import FRAMES
+from kafkascope.pipeline.ingestion.problem_rows import UNFINISHED_KIND, write_problems
 from kafkascope.pipeline.ingestion.progress import reporting_compiles, write_progress
 from kafkascope.pipeline.ingestion.pseudonyms import Pseudonyms
-from kafkascope.pipeline.ingestion.shuffle import SegmentsReading, chunk_bytes
+from kafkascope.pipeline.ingestion.shuffle import Routes, SegmentsReading, chunk_bytes
 from kafkascope.pipeline.ingestion.worker import tune_process
 
 # How often a task reports its progress.
@@ -50,17 +51,15 @@ PROGRESS_SECONDS = 1.0
 CAPTURES = "captures"
 # Splits of log directories.
 LOGS = "log directories"
-_UNFINISHED_KIND = "unfinished"
 # In the lake, per task: the file that it is reading.
 READING_MARK = ".reading"
-# Problems that end once a file is whole.
-_NOT_WHOLE = frozenset({"cut", "compression"})
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
     """`kind` is CAPTURES, for all captures of the ingest, or the kind of the one file. Connections of `bucket`, one of
-    `buckets`, are this task's, by hash or as `placed` assigns them; the first bucket also accounts for the files.
+    `buckets`, are this task's, by hash or as `placed` assigns them. A bucket may have several tasks, with a `stretch`
+    each: the last one also accounts for the connections, and that of the first bucket for the files.
     `carried` is the unfinished state of the ingests that it `follows`, except (ingest, connection) in `dropped`, which
     another one got further with, or in `unread`; `skip` is how many packets of a file were read then. `splits` are
     those of log directories. With `marks` it marks the file that it reads, for the driver to find if it dies."""
@@ -83,6 +82,11 @@ class Task:
     unread: tuple[str, ...] = ()
     marks: bool = False
     splits: tuple[LogSplit, ...] = ()
+    stretch: Stretch = ALL_PACKETS
+
+    @property
+    def accounts_for_files(self) -> bool:
+        return self.bucket == 0 and self.stretch.is_last
 
     def choice(self) -> Choice | None:
         if self.buckets == 1:
@@ -94,29 +98,13 @@ class Task:
         return flow_hash(ends) % self.buckets if bucket is None else bucket
 
 
-@dataclass(slots=True)
-class FileAccount:
-    """What one task found in one file. `pending` counts what is final only because the recording ends here: an ingest
-    that continues from there counts it itself. `gone` counts parts that the file didn't have any more."""
-
-    packets: int = 0
-    log_lines: int = 0
-    frames: int = 0
-    exchanges: int = 0
-    quarantined: int = 0
-    lost_bytes: int = 0
-    lost_places: int = 0
-    pending_frames: int = 0
-    pending_bytes: int = 0
-    pending_places: int = 0
-    pending_tls_bytes: int = 0
-    pending_tcp_bytes: int = 0
-    tls_bytes: int = 0
-    tcp_bytes: int = 0
-    first_ns: int | None = None
-    last_ns: int | None = None
-    gone: int = 0
-    error: str | None = None
+def routes_of(tasks: Sequence[Task]) -> Routes:
+    """For a shuffle: `tasks` are all captures tasks of an ingest."""
+    by_bucket: list[list[tuple[int, Stretch]]] = [[] for _ in range(tasks[0].buckets)]
+    for number, task in enumerate(tasks):
+        by_bucket[task.bucket].append((number, task.stretch))
+    accounts = next(number for number, task in enumerate(tasks) if task.accounts_for_files)
+    return Routes(tasks[0].bucket_of, by_bucket, accounts)
 
 
 @dataclass(slots=True)
@@ -147,7 +135,7 @@ def task_result_from_json(text: str) -> TaskResult:
 
 
 def run(task: Task, segments: Iterator[pa.RecordBatch] | None = None) -> TaskResult:
-    """`segments` are the rows of this task's bucket, if other tasks have read the captures."""
+    """`segments` are the rows for this task, if other tasks have read the captures."""
     tune_process()
     lake = open_lake(task.lake)
     files, pending_files = Files(lake, task.ingest_id), Files(lake, pending(task.ingest_id))
@@ -206,7 +194,11 @@ def _recorded(
         message = str(error)
         bad[next((uri for uri in task.uris if message.startswith(uri)), task.uris[0])] = message
 
+    # Of the runs of a bucket, the last one reads everything: it alone reports what isn't rows of exchanges.
+    is_last = task.stretch.is_last
     reopen = ReopenTracker(_reopened)
+    ended = EndedConnections(lambda rows: _add_connections(files, rows, pseudonyms))
+    earlier_pending = EarlierPending(lake, task.follows if is_last else ())
     part = Part(
         carried=[Carried.from_json(state) for state in task.carried],
         last=task.kind != CAPTURES,
@@ -214,10 +206,11 @@ def _recorded(
         choose=task.choice(),
         reopen=reopen,
         chunk_bytes=chunk_bytes(task.buckets),
-        tells_files=task.bucket == 0,
+        tells_files=task.accounts_for_files,
+        on_gone=ended.add,
+        stretch=task.stretch,
+        on_elsewhere=(lambda batch: earlier_pending.add(to_arrow(batch))) if earlier_pending.is_waiting else None,
     )
-    ended = EndedConnections(lambda rows: _add_connections(files, rows, pseudonyms))
-    part = replace(part, on_gone=ended.add)
     reading: Reading | SegmentsReading
     if segments is None:
         paths = [open_input(uri) for uri in task.uris]
@@ -225,14 +218,24 @@ def _recorded(
     else:
         reading = SegmentsReading(segments, task.uris, task.kafka_ports, part, current_file)
         bad = reading.bad
-    if task.bucket == 0:
-        reading.account.add_problems(Problem(_UNFINISHED_KIND, why, -1, -1, 0) for why in task.unread)
+    if task.accounts_for_files:
+        reading.account.add_problems(Problem(UNFINISHED_KIND, why, -1, -1, 0) for why in task.unread)
     report = _progress_writer(task, lake)
-    earlier_pending = EarlierPending(lake, task.follows)
     for batch in reading.batches():
         earlier_pending.add(writer.add(batch))
-        report(reading.file_bytes, reading.account.frames, writer.exchanges)
+        report(*((reading.file_bytes, reading.account.frames) if is_last else (0, 0)), writer.exchanges)
     writer.finish()
+    result = TaskResult(
+        exchanges=writer.exchanges,
+        quarantined=writer.quarantined,
+        statuses=dict(reading.account.statuses),
+        broken=reading.broken if isinstance(reading, SegmentsReading) else {},
+    )
+    if not is_last:
+        result.files = files.close()
+        result.accounts = row_accounts(task.uris, writer.by_uri, writer.quarantined_by_uri, bad)
+        result.seconds = time.process_time() - began
+        return result
     _unfinished(files, reading.carried, pseudonyms)
     settled = {
         uri: {count: getattr(tally, count) for count in PENDING_COLUMNS} for uri, tally in reading.by_file().items()
@@ -242,30 +245,33 @@ def _recorded(
         earlier_pending.add(pending_writer.add(batch))
     pending_writer.finish()
     resumed = _resumed_connections(part)
-    remaining = earlier_pending.remaining(reopen, _dropped(task, part), resumed if task.bucket == 0 else None)
-    read_on = set(task.skip) if task.bucket == 0 else None
+    remaining = earlier_pending.remaining(reopen, _dropped(task, part), resumed if task.accounts_for_files else None)
+    read_on = set(task.skip) if task.accounts_for_files else None
     ended.flush()
     _connections(files, pending_files, reading, pseudonyms)
     account = reading.account
     # A capture that ends too early may continue in the next ingest.
-    _problems(writer, account, reading.recordings, pending_writer if task.kind == CAPTURES else None)
-    exchanges = writer.by_uri + pending_writer.by_uri - earlier_pending.repeated(reopen)
+    write_problems(writer, account, reading.recordings, pending_writer if task.kind == CAPTURES else None)
+    exchanges = writer.by_uri + pending_writer.by_uri
+    # Below 0 if another task of the bucket writes them.
+    exchanges.subtract(earlier_pending.repeated(reopen))
     quarantined = writer.quarantined_by_uri + pending_writer.quarantined_by_uri
-    return TaskResult(
-        files=[
-            *files.close(),
-            *pending_files.close(),
-            *earlier_pending.keep(remaining, task.ingest_id, read_on, resumed),
-        ],
-        exchanges=writer.exchanges + pending_writer.exchanges,
-        quarantined=writer.quarantined + pending_writer.quarantined,
-        statuses=dict(account.statuses),
-        problems=dict(account.problems),
-        protocols=account.protocols(),
-        accounts=_accounts(task, reading, exchanges, quarantined, settled, bad),
-        broken=reading.broken if isinstance(reading, SegmentsReading) else {},
-        seconds=time.process_time() - began,
-    )
+    result.files = [
+        *files.close(),
+        *pending_files.close(),
+        *earlier_pending.keep(remaining, task.ingest_id, read_on, resumed),
+    ]
+    result.exchanges += pending_writer.exchanges
+    result.quarantined = writer.quarantined + pending_writer.quarantined
+    result.statuses, result.problems = dict(account.statuses), dict(account.problems)
+    result.protocols = account.protocols()
+    result.accounts = row_accounts(task.uris, exchanges, quarantined, bad)
+    add_tallies(result.accounts, reading.by_file(), settled)
+    if task.accounts_for_files:
+        # All lines of a log are read again, because they identify the clients.
+        add_file_facts(result.accounts, reading.by_file(), task.skip if task.kind == CAPTURES else {})
+    result.seconds = time.process_time() - began
+    return result
 
 
 def _dropped(task: Task, part: Part) -> set[tuple[str, str]]:
@@ -275,7 +281,7 @@ def _dropped(task: Task, part: Part) -> set[tuple[str, str]]:
     return {
         (ingest, connection)
         for ingest, connection in task.dropped
-        if connection in mine or (task.bucket == 0 and connection not in connections)
+        if connection in mine or (task.accounts_for_files and connection not in connections)
     }
 
 
@@ -406,70 +412,3 @@ def _connections(
 
 def _add_connections(files: Files, rows: pa.Table, pseudonyms: Pseudonyms | None) -> None:
     files.add(table_named("connections"), pseudonyms.table(rows, "connections") if pseudonyms else rows)
-
-
-def _problems(
-    writer: ExchangeWriter, account: Account, recordings: Recordings, cut: ExchangeWriter | None = None
-) -> None:
-    """The first few problems of each kind, and one row for the rest. Files are read one after another, so that row
-    begins in the file of the last one kept. Problems at cut ends go to `cut`, if given."""
-    rows: list[tuple[str, Problem]] = []
-    for kind, count in account.problems.items():
-        kept = [_placed(recordings, uri, problem) for uri, problem in account.kept.get(kind, [])]
-        rows += [(uri, _with_offset(problem)) for uri, problem in kept]
-        more = count - len(kept)
-        if more:
-            uri = kept[-1][0] if kept else account.file
-            lost = account.problem_bytes[kind] - sum(problem.lost_bytes for _, problem in kept)
-            where = "" if uri == account.file else ", in this file and those read after it"
-            rows.append((uri, Problem(kind, f"{more} more of this kind{where}", -1, -1, lost)))
-    if cut is not None:
-        cut.problems(row for row in rows if row[1].kind in _NOT_WHOLE)
-        rows = [row for row in rows if row[1].kind not in _NOT_WHOLE]
-    writer.problems(rows)
-
-
-def _placed(recordings: Recordings, uri: str, problem: Problem) -> tuple[str, Problem]:
-    """Packets are numbered across all files, and a problem may show only in a later file than its packet's. What can't
-    be read again keeps the number that it had in its file."""
-    if problem.place < 0 or problem.kind == _UNFINISHED_KIND:
-        return uri, problem
-    files, packets = recordings.place(np.array([problem.place]))
-    return recordings.uris[int(files[0])], replace(problem, place=int(packets[0]))
-
-
-def _with_offset(problem: Problem) -> Problem:
-    return replace(problem, detail=f"{problem.detail} (offset {problem.offset})") if problem.offset >= 0 else problem
-
-
-def _accounts(
-    task: Task,
-    reading: Reading | SegmentsReading,
-    exchanges: Mapping[str, int],
-    quarantined: Mapping[str, int],
-    settled: Mapping[str, Mapping[str, int]],
-    bad: dict[str, str],
-) -> dict[str, FileAccount]:
-    """What a task found in each of its files. The first task reports their packets and times, for all tasks."""
-    accounts = {uri: FileAccount() for uri in task.uris}
-    for uri, count in exchanges.items():
-        # What began in a file of an earlier ingest without making a row counts in the first file of this one.
-        accounts[uri if uri in accounts else task.uris[0]].exchanges += count
-    for uri in quarantined.keys() & accounts.keys():
-        accounts[uri].quarantined = quarantined[uri]
-    for uri, tally in reading.by_file().items():
-        if uri not in accounts:
-            continue
-        account = accounts[uri]
-        for name in ("frames", "lost_bytes", "lost_places", "tls_bytes", "tcp_bytes"):
-            setattr(account, name, getattr(tally, name))
-        for name, waiting in PENDING_COLUMNS.items():
-            setattr(account, waiting, getattr(tally, name) - settled.get(uri, {}).get(name, 0))
-        if task.bucket == 0:
-            # All lines of a log are read again, because they identify the clients.
-            skipped = task.skip.get(uri, 0) if task.kind == CAPTURES else 0
-            account.packets, account.log_lines = tally.packets + skipped, tally.log_lines
-            account.first_ns, account.last_ns = tally.first_ns, tally.last_ns
-    for uri, error in bad.items():
-        accounts[uri].error = error
-    return accounts

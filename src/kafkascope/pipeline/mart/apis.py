@@ -1,19 +1,26 @@
 """Computes the marts of latency, errors, throttling and client versions from exchanges: one DataFrame, which one job
-writes."""
+writes. Minutes before a checkpoint stay as they are; client versions are sums, with the connections that count."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from kafkascope.lake.home import Lake
+from kafkascope.lake.marts import MART_CONNECTIONS, MART_STATE
+from kafkascope.pipeline.mart.base.events import ROW_AT
 from kafkascope.pipeline.mart.base.multi_writer import rows_of_several
+from kafkascope.pipeline.mart.increments.kept import kept_rows
+from kafkascope.pipeline.mart.increments.plan import Plan
+from kafkascope.pipeline.mart.increments.state import state_paths, state_rows
+from kafkascope.pipeline.mart.increments.sums import Sums
 from kafkascope.schema.catalog import apis, message
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 TABLES = {
-    "exchanges": "exchange_id connection_id request_at latency_us long_poll api_key api api_version client_id"
-    " broker_address client_software request_bytes response_bytes error_code error throttle_ms status",
+    "exchanges": "exchange_id connection_id request_at response_at latency_us long_poll api_key api api_version"
+    " client_id broker_address client_software request_bytes response_bytes error_code error throttle_ms status",
 }
 
 # Significant bits of a latency that percentiles tell apart: one part in 16,384. Exact ones would have to sort every
@@ -95,34 +102,83 @@ GROUP BY minute_at, api, client_id, broker_address
 HAVING max(throttle_ms) > 0
 """
 
-_CLIENT_VERSIONS = f"""
-SELECT e.client_software, e.client_id, e.api_key, e.api, e.api_version,
-       count(*) AS calls,
-       count(DISTINCT e.connection_id) AS connections,
-       min(e.request_at) AS first_at,
-       max(e.request_at) AS last_at,
-       any_value(r.first_release) AS first_release,
-       any_value(r.last_release) AS last_release,
-       coalesce(any_value(r.in_newest), false) AS in_newest_release,
-       {_exchange_with("max", "request_at", "request_at IS NOT NULL")} AS last_exchange_id
-FROM {{exchanges}} AS e
-LEFT JOIN {{served}} AS r ON e.api_key = r.api_key AND e.api_version = r.api_version
-WHERE e.api_key IS NOT NULL
-GROUP BY e.client_software, e.client_id, e.api_key, e.api, e.api_version
-"""
-
-
-_STATEMENTS = {
-    "api_latency": _API_LATENCY,
-    "api_errors": _API_ERRORS,
-    "throttling": _THROTTLING,
-    "client_versions": _CLIENT_VERSIONS,
+_CLIENT = {
+    "client_software": "string",
+    "client_id": "string",
+    "api_key": "smallint",
+    "api": "string",
+    "api_version": "smallint",
 }
+_CLIENT_KEYS = ", ".join(_CLIENT)
+_SUMS = Sums(
+    "client_versions",
+    _CLIENT,
+    {
+        "calls": ("bigint", "sum"),
+        "connections": ("bigint", "sum"),
+        "first_at": ("bigint", "min"),
+        "last_at": ("bigint", "max"),
+        "newest": ("struct<at:bigint, exchange_id:string>", "max"),
+    },
+)
+_REQUEST_AT = "unix_micros(request_at)"
+_CALLS = f"""
+SELECT {ROW_AT.format("exchanges")} AS row_at, {_CLIENT_KEYS}, 1 AS calls, 0 AS connections,
+       {_REQUEST_AT} AS first_at, {_REQUEST_AT} AS last_at,
+       IF(request_at IS NULL, NULL, struct({_REQUEST_AT} AS at, exchange_id)) AS newest
+FROM {{exchanges}} AS exchanges WHERE api_key IS NOT NULL
+"""
+# A connection counts where it is seen first; `last` is after every time.
+_LAST = (1 << 63) - 1
+_CONNECTIONS = f"""
+SELECT {_CLIENT_KEYS}, connection_id, min(coalesce({ROW_AT.format("e")}, {_LAST})) AS row_at
+FROM {{exchanges}} AS e WHERE api_key IS NOT NULL AND connection_id IS NOT NULL
+GROUP BY {_CLIENT_KEYS}, connection_id
+"""
+_UNKNOWN_CONNECTIONS = f"""
+SELECT n.* FROM {{connections}} n LEFT ANTI JOIN {{kept}} k
+ON {" AND ".join(f"n.{name} <=> k.{name}" for name in (*_CLIENT, "connection_id"))}
+"""
+_COUNTED = f"""
+SELECT row_at, {_CLIENT_KEYS}, 0 AS calls, 1 AS connections, NULL AS first_at, NULL AS last_at, NULL AS newest
+FROM {{connections}}
+"""
+_CLIENT_VERSIONS = """
+SELECT s.client_software, s.client_id, s.api_key, s.api, s.api_version, s.calls, s.connections,
+       timestamp_micros(s.first_at) AS first_at, timestamp_micros(s.last_at) AS last_at,
+       r.first_release, r.last_release, coalesce(r.in_newest, false) AS in_newest_release,
+       s.newest.exchange_id AS last_exchange_id
+FROM {client_sums} AS s
+LEFT JOIN {served} AS r ON s.api_key = r.api_key AND s.api_version = r.api_version
+WHERE """
 
 
-def api_rows(spark: "SparkSession", exchanges: "DataFrame") -> "DataFrame":
-    served = spark.createDataFrame(_served_versions())
-    return rows_of_several(spark, _STATEMENTS, exchanges=exchanges, served=served)
+_WINDOWS = {"api_latency": _API_LATENCY, "api_errors": _API_ERRORS, "throttling": _THROTTLING}
+
+
+def api_rows(spark: "SparkSession", exchanges: "DataFrame", plan: Plan, lake: Lake | None = None) -> "DataFrame":
+    """`lake` has the state that the plan goes on from."""
+    tables: dict[str, Any] = {"served": spark.createDataFrame(_served_versions())}
+    tables["exchanges"] = spark.sql(
+        f"SELECT * FROM {{exchanges}} AS e WHERE {plan.within(ROW_AT.format('e'))}", exchanges=exchanges
+    )
+    connections = spark.sql(_CONNECTIONS, exchanges=tables["exchanges"])
+    kept = None if lake is None else kept_rows(spark, lake, MART_CONNECTIONS, plan)
+    if kept is not None:
+        connections = spark.sql(_UNKNOWN_CONNECTIONS, connections=connections, kept=kept)
+    calls = spark.sql(_CALLS, exchanges=tables["exchanges"])
+    counted = spark.sql(_COUNTED, connections=connections)
+    state = None if lake is None else state_rows(spark, lake, state_paths(lake, plan), _SUMS.name, _SUMS.columns)
+    tables |= {"client_sums": _SUMS.added(spark, calls.unionByName(counted), state, plan), "connections": connections}
+    start = plan.start("unix_micros(minute_at)")
+    statements = {name: f"SELECT *, {start} AS segment FROM ({text})" for name, text in _WINDOWS.items()}
+    statements["client_versions"] = _CLIENT_VERSIONS + _SUMS.now(plan)
+    statements[MART_CONNECTIONS] = (
+        f"SELECT {_CLIENT_KEYS}, connection_id, {plan.start('row_at')} AS segment FROM {{connections}}"
+    )
+    if plan.marks:
+        statements[MART_STATE] = _SUMS.state_statement("client_sums", plan)
+    return rows_of_several(spark, statements, **tables)
 
 
 def _served_versions() -> pa.Table:

@@ -4,7 +4,6 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 from kafkascope.errors import UsageError
 from kafkascope.lake.place import place_of
@@ -36,6 +35,8 @@ def parse_options(given: Mapping[str, str]) -> SourceOptions:
     """`UsageError` for unknown options, and for values that an option can't have."""
     options = {name.lower(): str(value) for name, value in given.items()}
     for name in options.keys() - _KNOWN.keys():
+        from difflib import get_close_matches
+
         near = get_close_matches(name, _KNOWN, n=1)
         hint = f"did you mean {_KNOWN[near[0]]}?" if near else f"there are {', '.join(_OPTIONS)}"
         raise UsageError(f"unknown option {name} of the source kafkascope; {hint}")

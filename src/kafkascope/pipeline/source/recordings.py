@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,10 +15,12 @@ from kafkascope.capture.formats import CAPTURE
 from kafkascope.capture.reader import Reading
 from kafkascope.capture.resume.choose import flow_hash
 from kafkascope.capture.resume.run import Part
+from kafkascope.capture.resume.stretch import ALL_PACKETS, Stretch
 from kafkascope.columnar.decode import ERROR
 from kafkascope.errors import InputError, NotFoundError, UsageError
 from kafkascope.lake.shape import to_lake
 from kafkascope.lake.tables import DATE, INGEST_ID, KEYS, body_table, message_of
+from kafkascope.pipeline.ingestion.division import divided
 from kafkascope.pipeline.ingestion.inputs import InputFile, find_places, open_input
 from kafkascope.pipeline.ingestion.plain_frames import FRAMES
 from kafkascope.pipeline.ingestion.plan import SMALL_INPUT_BYTES
@@ -28,7 +30,6 @@ from kafkascope.pipeline.ingestion.survey import (
     LEAST_SAMPLE,
     SAMPLE_BATCHES,
     FileSurvey,
-    balanced,
     survey_here,
 )
 from kafkascope.pipeline.source.filters import Pushdown, mask
@@ -42,16 +43,23 @@ _KEYS = [name for name in KEYS.names if name != "api_version"]
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """Files that a partition reads, and of their connections those of its bucket: by hash, or as `placed` says."""
+    """Files that a partition reads, and of their connections those of its bucket, by hash or as `placed` says; of their
+    exchanges those of its stretch."""
 
     uris: tuple[str, ...]
     bucket: int = 0
     buckets: int = 1
     placed: Mapping[Endpoints, int] = field(default_factory=dict)
+    stretch: Stretch = ALL_PACKETS
 
     def part(self) -> Part:
         choose = None if self.buckets == 1 else lambda ends: self._bucket_of(ends) == self.bucket
-        return Part(choose=choose, chunk_bytes=chunk_bytes(self.buckets), tells_files=self.bucket == 0)
+        return Part(
+            choose=choose,
+            chunk_bytes=chunk_bytes(self.buckets),
+            tells_files=self.bucket == 0,
+            stretch=self.stretch,
+        )
 
     def _bucket_of(self, ends: Endpoints) -> int:
         bucket = self.placed.get(ends)
@@ -110,17 +118,18 @@ def plan(uris: Sequence[str], options: SourceOptions) -> list[Share]:
     """Captures in buckets of connections, each request log by itself, as in an ingest."""
     files = [InputFile(place.uri, place.info().size, "") for place in find_places(uris)]
     size = sum(file.size for file in files)
-    buckets = options.tasks or (1 if size < SMALL_INPUT_BYTES else os.cpu_count() or 1)
-    sample = 0 if buckets == 1 else max(LEAST_SAMPLE, SAMPLE_BATCHES // max(len(files), 1))
+    tasks = options.tasks or (1 if size < SMALL_INPUT_BYTES else os.cpu_count() or 1)
+    sample = 0 if tasks == 1 else max(LEAST_SAMPLE, SAMPLE_BATCHES // max(len(files), 1))
     surveys = [survey for survey in survey_here(files, sample) if _can_be_read(survey, options)]
     captures = sorted(
         (survey for survey in surveys if survey.kind == CAPTURE), key=lambda survey: (survey.first_ns, survey.file.uri)
     )
     shares = [Share((survey.file.uri,)) for survey in surveys if survey.kind != CAPTURE]
     if captures:
-        placed = balanced(captures, buckets) if sample else {}
-        together = tuple(survey.file.uri for survey in captures)
-        shares = [*(Share(together, bucket, buckets, placed) for bucket in range(buckets)), *shares]
+        division = divided(captures, tasks)
+        whole = Share(tuple(survey.file.uri for survey in captures), 0, len(division.stretches), division.placed)
+        each = [(bucket, stretch) for bucket, stretches in enumerate(division.stretches) for stretch in stretches]
+        shares = [*(replace(whole, bucket=bucket, stretch=stretch) for bucket, stretch in each), *shares]
     return shares or [Share(())]
 
 

@@ -102,10 +102,15 @@ def _axis_ticks(scale: TimeScale) -> list[tuple[int, str]]:
     """Round times of each stretch, as many as it has room for; a stretch too short for one has its beginning."""
     if not scale.breaks:
         return time_ticks(scale.first, scale.last)
-    ticks = []
+    ticks: list[tuple[int, str]] = []
+    before = day(scale.first)
     for first, last in scale.stretches():
         most = int(_TICKS * (scale.x(last) - scale.x(first)) / (scale.right - scale.left))
-        ticks += (time_ticks(first, last, most) if most else []) or [(first, clock(first, 1_000_000))]
+        round_times = time_ticks(first, last, most) if most else []
+        (at, label), *others = round_times or [(first, clock(first, 1_000_000))]
+        # The first time of another day has its day.
+        ticks += [(at, label if day(at) == before else f"{day(at).rpartition(' ')[0]} {label}"), *others]
+        before = day(last)
     return ticks
 
 

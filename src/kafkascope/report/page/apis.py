@@ -12,6 +12,8 @@ from kafkascope.report.summaries.apis import ApiLatency, ApiSummary
 from kafkascope.report.summaries.clients import Clients, Software
 from kafkascope.report.words import interval, lasting, number, size
 
+_NO_CLIENT_ID = "no client id"
+
 
 def apis_section(apis: ApiSummary, clients: Clients, links: Links) -> Html:
     calls = [api for api in apis.latency if not api.long_poll]
@@ -69,7 +71,7 @@ def _errors(apis: ApiSummary) -> Html:
             el("code", error.error),
             el("code", error.api),
             number(error.calls),
-            name_some((client or "no client id" for client in error.clients), error.clients_left_out),
+            _names(error.clients, error.clients_left_out),
             interval(error.first_at, error.last_at, 1_000_000),
             el("code", (error.first_exchange_id or "")[:12]),
         )
@@ -83,7 +85,7 @@ def _errors(apis: ApiSummary) -> Html:
 def _throttling(apis: ApiSummary) -> Html:
     rows: list[Sequence[Child]] = [
         (
-            el("code", client.client_id) if client.client_id else "no client id",
+            el("code", client.client_id) if client.client_id else _NO_CLIENT_ID,
             el("code", client.api),
             number(client.throttled),
             number(client.calls),
@@ -97,6 +99,13 @@ def _throttling(apis: ApiSummary) -> Html:
     return el("section", el("h3", "Throttling"), throttled if rows else empty("No client was throttled."))
 
 
+def _names(clients: Sequence[str], left_out: int) -> list[Child]:
+    words: list[Child] = []
+    for client in clients:
+        words += [", " if words else "", el("code", client) if client else _NO_CLIENT_ID]
+    return [*words, f" and {left_out:,} more" if left_out else ""]
+
+
 def _clients(clients: Clients, links: Links) -> Html:
     rows: list[Sequence[Child]] = [
         (
@@ -104,7 +113,7 @@ def _clients(clients: Clients, links: Links) -> Html:
             _ready(software, clients.newest_release),
             number(software.calls),
             number(software.apis),
-            name_some((name or "no client id" for name in software.client_ids), software.client_ids_left_out),
+            _names(software.client_ids, software.client_ids_left_out),
             f"of Kafka {software.needs_release}" if software.needs_release else "unknown",
         )
         for software in clients.software

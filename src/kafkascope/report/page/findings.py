@@ -19,6 +19,7 @@ _KINDS = {
     "streams_group": "streams group",
     "streams_member": "member of a streams group",
     "streams_task": "task of a streams group",
+    "replica_log": "log of a replica",
     "api": "API",
 }
 
@@ -71,7 +72,9 @@ def figures_of(finding: ShownFinding) -> list[tuple[str, str]]:
 
 
 def figure_value(name: str, value: Any) -> str:
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if not isinstance(value, int | float):
         return str(value)
     if name.endswith("_ms"):
         return span(value)
@@ -79,7 +82,8 @@ def figure_value(name: str, value: Any) -> str:
         return lasting(int(value))
     if name.endswith("share") and 0 <= value <= 1:
         return percent(value)
-    return f"{value:,g}" if isinstance(value, float) else f"{value:,}"
+    # Six digits of a small number are enough; a large one has all before the point.
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.0f}" if abs(value) >= 100_000 else f"{value:,g}"
 
 
 def _evidence(finding: ShownFinding, links: Links) -> Html | None:

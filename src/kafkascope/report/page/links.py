@@ -11,6 +11,8 @@ from kafkascope.report.summaries.findings import ShownFinding
 
 _PARTS_OF_GROUPS = ("share_member", "share_partition", "streams_member", "streams_task")
 _MOST = 8
+_PLACES = {"api": "apis", "client": "clients", "recording": "unread"}
+_PLACES |= dict.fromkeys(("cluster", "group", "partition", "replica_log"), "disks")
 
 
 def share_place(place: int) -> str:
@@ -59,7 +61,7 @@ class Links:
         if kind.startswith(("share_", "streams_")):
             group = finding.subject.rpartition("/")[0] if kind in _PARTS_OF_GROUPS else finding.subject
             return self.charts.get((kind.partition("_")[0], group))
-        return {"api": "apis", "client": "clients", "recording": "unread"}.get(kind)
+        return _PLACES.get(kind)
 
     def name_of(self, finding: ShownFinding) -> str | None:
         return self.findings.get(id(finding))
@@ -86,6 +88,6 @@ class Links:
 def links_of(report: Report, site: Site | None = None) -> Links:
     charts = {("share", group.group_id): share_place(at) for at, group in enumerate(report.share.shown, 1)}
     charts |= {("streams", group.group_id): streams_place(at) for at, group in enumerate(report.streams.shown, 1)}
-    charts |= {("quorum", one.cluster_id or ""): quorum_place(at) for at, one in enumerate(report.quorums.shown, 1)}
+    charts |= {("quorum", view.cluster_id or ""): quorum_place(at) for at, view in enumerate(report.quorums.shown, 1)}
     shown = report.findings.shown
     return Links(charts, {id(finding): finding_name(at) for at, finding in enumerate(shown, 1)}, shown, site)

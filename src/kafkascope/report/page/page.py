@@ -10,6 +10,7 @@ from kafkascope.markup import Html, el, join
 from kafkascope.report.build import Report
 from kafkascope.report.html.patterns import patterns
 from kafkascope.report.page.apis import apis_section
+from kafkascope.report.page.disks import disks_section
 from kafkascope.report.page.incidents import incidents_section, verdict
 from kafkascope.report.page.links import links_of
 from kafkascope.report.page.quorum import quorum_section
@@ -29,6 +30,7 @@ PARTS = (
     ("streams-groups", "Streams groups"),
     ("quorum", "Quorum"),
     ("apis", "APIs and clients"),
+    ("disks", "Log directories"),
     ("unread", "Not read"),
     ("rules", "Rules"),
 )
@@ -90,6 +92,7 @@ def _parts(report: Report, site: Site | None) -> list[Html | None]:
         streams_section(report.streams, links),
         quorum_section(report.quorums, links),
         apis_section(report.apis, report.clients, links),
+        disks_section(report.disks, links),
         unread_section(report.unread),
         None if site else rules_section(finding.rule for finding in report.findings.shown),
     ]

@@ -26,7 +26,12 @@ def rules_section(names: Iterable[str]) -> Html:
                     f"Thresholds of {rule.name}",
                     ("threshold", "default #", "unit", "reason"),
                     [
-                        (el("code", threshold.name), f"{threshold.default:,g}", threshold.unit, prose(threshold.reason))
+                        (
+                            el("code", threshold.name),
+                            f"{threshold.default:,.12g}",
+                            threshold.unit,
+                            prose(threshold.reason),
+                        )
                         for threshold in rule.thresholds
                     ],
                 ),

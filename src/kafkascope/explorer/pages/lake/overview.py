@@ -5,6 +5,7 @@ from typing import Any
 from kafkascope.explorer.facts.lake_values import plain
 from kafkascope.explorer.page import Page
 from kafkascope.lake.home import Lake
+from kafkascope.lake.read.log_rows import listed_tables
 from kafkascope.lake.read.visible_rows import captures_rows
 from kafkascope.lake.upkeep.info import info
 from kafkascope.limits import MAX_SHOWN_RECORDINGS
@@ -16,11 +17,12 @@ _COLUMNS = "capture_uri kind bytes packets frames exchanges first_at last_at los
 
 
 def make(lake: Lake) -> Page:
-    contents = info(lake)
+    contents, log_tables = info(lake), listed_tables()
     rows = sorted(captures_rows(lake, _COLUMNS), key=lambda row: (str(row["first_at"]), str(row["capture_uri"])))
     tables = [
         {
             "name": table.name,
+            "listed": table.name in log_tables,
             "rows": table.rows,
             "files": table.files,
             "bytes": table.bytes,

@@ -20,6 +20,9 @@ class TablesByName(Protocol):
 # The topic id in bodies that means none.
 NO_TOPIC = "AAAAAAAAAAAAAAAAAAAAAA"
 
+# By this a row is before or after a checkpoint, whatever it shows: the time of its exchange.
+ROW_AT = "unix_micros(coalesce({0}.request_at, {0}.response_at))"
+
 # A statement has no rows if one of these tables has none; tables of left joins may be missing.
 _NEEDED = re.compile(r"(?:FROM|(?<!LEFT )JOIN)\s+\{(\w+)\}")
 _NAMED = re.compile(r"\{(\w+)\}")
@@ -111,10 +114,18 @@ class GroupClusters:
             cluster = f.when(f.col("group_id").isin(*self.ambiguous), group_cluster)
         return rows.withColumn("cluster", cluster.cast("string"))
 
+    def checked(self, states: "DataFrame") -> "DataFrame":
+        """States of groups, which fail the job if a group has become ambiguous since, or isn't any more."""
+        from pyspark.sql import functions as f
+
+        apart = f.col("group_id").isin(*self.ambiguous) if self.ambiguous else f.lit(False)
+        same = f.col("cluster").isNotNull() == apart
+        return states.withColumn("cluster", f.when(same, f.col("cluster")).otherwise(f.raise_error(f.lit("clusters"))))
+
 
 def group_clusters(clusters: Mapping[str, str], *events: "DataFrame | None") -> GroupClusters:
     """`events` have the columns `group_id` and `broker`, `clusters` the ids of addresses."""
-    if len(set(clusters.values())) < 2:
+    if len(set(clusters.values())) < 2 or all(rows is None for rows in events):
         return GroupClusters(clusters, frozenset())
     spoke = [rows.select("group_id", _cluster(clusters).alias("cluster")) for rows in events if rows is not None]
     pairs = reduce(lambda rows, more: rows.union(more), spoke).where("cluster IS NOT NULL").distinct()

@@ -2,60 +2,78 @@
 of one moment."""
 
 from collections.abc import Mapping
+from functools import reduce
+from operator import and_, or_
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from kafkascope.lake.active import active_files
 from kafkascope.lake.home import Lake
-from kafkascope.lake.read.visible_rows import is_visible, open_as_of_now
+from kafkascope.lake.read.visible_rows import open_as_of_now
 from kafkascope.lake.tables import INGEST_ID, KEYS, message_of
+from kafkascope.pipeline.mart.increments.changes import open_files
+from kafkascope.pipeline.mart.increments.checkpoints import BEGINNING
 from kafkascope.pipeline.tables import read_opened
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+
+class OpenLake:
+    """Tables as of one moment. `needs` maps tables to the needed paths, separated by blanks."""
+
+    def __init__(self, lake: Lake, *needs: Mapping[str, str]) -> None:
+        self.lake = lake
+        self.needs: dict[str, set[str]] = {}
+        for tables in needs:
+            for name, paths in tables.items():
+                self.needs.setdefault(name, set()).update(paths.split())
+        self.deltas, self.names = open_as_of_now(lake, self.needs)
+        self.tables = {name: open_files(self.deltas.get(name), name, self.names) for name in self.needs}
 
 
 class Sources:
-    """`needs` maps tables to the needed paths, separated by blanks. Bodies always have their keys."""
+    """What a lake has since a checkpoint, or all. Bodies always have their keys."""
 
-    def __init__(self, spark: "SparkSession", lake: Lake, *needs: Mapping[str, str]) -> None:
-        self._spark, self._lake = spark, lake
-        self._needs: dict[str, set[str]] = {}
-        for tables in needs:
-            for name, paths in tables.items():
-                self._needs.setdefault(name, set()).update(paths.split())
-        self._tables, self._names = open_as_of_now(lake, self._needs)
-        self._bytes = {name: self._size(name) for name in self._needs}
+    def __init__(self, spark: "SparkSession", opened: OpenLake, since: int = BEGINNING) -> None:
+        self._spark, self._opened, self._since = spark, opened, since
+        self._files = {
+            name: list(table.files) if since == BEGINNING else table.since(since)
+            for name, table in opened.tables.items()
+        }
         self._frames: dict[str, DataFrame] = {}
-
-    def use(self, spark: "SparkSession") -> None:
-        """Another session, for what isn't open yet."""
-        self._spark = spark
 
     @property
     def bytes(self) -> int:
-        return sum(self._bytes.values())
+        return sum(file.size for files in self._files.values() for file in files)
 
     @property
     def absent(self) -> frozenset[str]:
         """Tables without rows."""
-        return frozenset(name for name, size in self._bytes.items() if not size)
+        return frozenset(name for name, files in self._files.items() if not any(file.rows for file in files))
 
     def __getitem__(self, name: str) -> "DataFrame":
         if name not in self._frames:
-            paths = self._needs[name]
+            opened, paths = self._opened, self._opened.needs[name]
             columns = {*paths, *KEYS.names, INGEST_ID} if message_of(name) else {*paths, INGEST_ID}
-            self._frames[name] = read_opened(
-                self._spark, self._lake, name, self._tables.get(name), self._names,
+            rows = read_opened(
+                self._spark, opened.lake, name, opened.deltas.get(name), opened.names,
                 narrow=lambda schema: narrow_schema(schema, columns),
+                paths=[file.path for file in self._files[name]],
             )  # fmt: skip
+            self._frames[name] = rows if self._since == BEGINNING else rows.where(self._of_these(rows))
         return self._frames[name]
 
-    def _size(self, name: str) -> int:
-        table = self._tables.get(name)
-        files = () if table is None else active_files(table)
-        return sum(file.size for file in files if is_visible(name, file, self._names))
+    def _of_these(self, rows: "DataFrame") -> "Column":
+        """In a form by which Parquet's readers leave out groups of rows. Rows without a time stay."""
+        from pyspark.sql import functions as f
+
+        start = f.timestamp_micros(f.lit(self._since))
+        times = [rows[name] for name in ("request_at", "response_at") if name in rows.columns]
+        if not times:
+            return rows["closed_at"] >= start
+        recent = [time >= start for time in times] + [reduce(and_, (time.isNull() for time in times))]
+        return reduce(or_, recent)
 
 
 def narrow_schema(schema: pa.Schema, paths: set[str]) -> pa.Schema:

@@ -1,10 +1,15 @@
 """Extracts the quorum's events from Raft traffic and DescribeQuorum responses, in the form of `health.quorum`."""
 
 from collections.abc import Collection, Mapping
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
-from kafkascope.pipeline.mart.base.events import TablesByName, columns_of, flat_map, select, struct, union
-from kafkascope.pipeline.mart.base.raft import FETCH_REQUEST, METADATA
+from kafkascope.lake.home import Lake
+from kafkascope.pipeline.mart.base.events import ROW_AT, TablesByName, columns_of, flat_map, select, struct, union
+from kafkascope.pipeline.mart.base.raft import FETCH_REQUEST, IS_METADATA_TOPIC
+from kafkascope.pipeline.mart.history.links import LINKS, Kept, WithLinks, sums_of
+from kafkascope.pipeline.mart.history.walks import STATE
+from kafkascope.pipeline.mart.increments.plan import EVERY_ROW, Plan
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -41,7 +46,7 @@ _ERROR = "IF(r.error_code <> 0, r.error_code, p.error_code)"
 
 # Raft has no fetch sessions: every request is complete, and about one partition. Most fetches are of other topics and
 # are dropped before the join.
-_RAFT_FETCH = f"SELECT * FROM {{fetch_request}} WHERE exists(topics, t -> {METADATA})"
+_RAFT_FETCH = f"SELECT * FROM {{fetch_request}} WHERE exists(topics, t -> {IS_METADATA_TOPIC})"
 
 
 def _event(kind: str, at: str, order: str, **values: str) -> str:
@@ -70,7 +75,7 @@ def _response_events(event: str, topics: str) -> str:
     return f"IF(r.exchange_id IS NULL, array(), transform({partitions}, p -> {event}))"
 
 
-_PARTITION = f"get(filter(q.topics, t -> {METADATA}), 0).partitions"
+_PARTITION = f"get(filter(q.topics, t -> {IS_METADATA_TOPIC}), 0).partitions"
 _REPLICA = {
     "node_id": "coalesce(nullif(q.replica_state.replica_id, -1), q.replica_id)",
     "directory_id": f"get({_PARTITION}, 0).replica_directory_id",
@@ -99,7 +104,7 @@ _FETCH_RESPONSE_EVENT = _event(
 )
 _FETCH_SQL = _exchange(
     f"({_RAFT_FETCH})",
-    f"(SELECT * FROM {{fetch_response}} WHERE error_code <> 0 OR exists(responses, t -> {METADATA}))",
+    f"(SELECT * FROM {{fetch_response}} WHERE error_code <> 0 OR exists(responses, t -> {IS_METADATA_TOPIC}))",
     f"array({_FETCH_EVENT})",
     _response_events(_FETCH_RESPONSE_EVENT, "r.responses"),
 )
@@ -178,7 +183,7 @@ _DISCONNECTED_SQL = select(
     f"""
 FROM (SELECT connection_id, broker_address, min(closed_at) AS at, min(closed) AS closed FROM {{connections}}
       WHERE closed IN ('fin', 'reset') GROUP BY connection_id, broker_address) c
-LEFT SEMI JOIN ({_RAFT_FETCH}) q ON q.connection_id = c.connection_id
+LEFT SEMI JOIN {{{LINKS}}} q ON q.connection_id = c.connection_id
 """,
     kind="'disconnected'",
     at_us="unix_micros(c.at)",
@@ -198,22 +203,43 @@ _STATEMENTS = (
 )
 
 
+_KEYS = ("cluster_id",)
+_CONNECTIONS = sums_of(LINKS, "connection_id")
+_AT = ROW_AT.format("q")
+_FETCHED_OVER = f"SELECT {_AT} AS row_at, connection_id, {_AT} AS last_at FROM ({_RAFT_FETCH}) q"
+
+
 def quorum_events(
-    spark: "SparkSession", tables: TablesByName, absent: Collection[str], clusters: Mapping[str, str]
-) -> "DataFrame | None":
+    spark: "SparkSession",
+    tables: TablesByName,
+    absent: Collection[str],
+    clusters: Mapping[str, str],
+    plan: Plan = EVERY_ROW,
+    lake: Lake | None = None,
+) -> "tuple[DataFrame | None, DataFrame | None]":
     """`tables` are those of TABLES, `absent` those without rows, `clusters` the ids of addresses. The rows of a cluster
-    are adjacent, in time order."""
+    are adjacent, in time order, after its state at the plan's start. Also the state of all at the plan's marks, but for
+    their walks."""
     from pyspark.sql import functions as f
 
-    events = union(spark, _STATEMENTS, tables, absent)
-    if events is None:
-        return None
-    cluster_columns: list[Any] = ["cluster_id", "broker"]
-    if clusters:
-        cluster_map = f.create_map(*[f.lit(text) for pair in clusters.items() for text in pair])
-        cluster_columns.insert(1, f.try_element_at(cluster_map, "broker"))
-    # Two clusters of unknown id aren't one: each is named by the address that was queried.
-    events = events.where("at_us IS NOT NULL").withColumn("cluster_id", f.coalesce(*cluster_columns))
-    return events.repartition("cluster_id").sortWithinPartitions(
-        "cluster_id", "at_us", "order", "exchange_id", "node_id"
-    )
+    kept = Kept(spark, lake, plan)
+    links = kept.added(_CONNECTIONS, union(spark, (_FETCHED_OVER,), tables, absent))
+    events = union(spark, _STATEMENTS, WithLinks(tables, links), absent if links is not None else {*absent, LINKS})
+    kept.without_closed(_CONNECTIONS, tables, absent)
+    states = kept.walks({name: kind for name, kind in _COLUMNS.items() if name != "cluster_id"}, _KEYS)
+    parts = [] if states is None else [states]
+    if events is not None:
+        cluster_columns: list[Any] = ["cluster_id", "broker"]
+        if clusters:
+            cluster_map = f.create_map(*[f.lit(text) for pair in clusters.items() for text in pair])
+            cluster_columns.insert(1, f.try_element_at(cluster_map, "broker"))
+        # Two clusters of unknown id aren't one: each is named by the address that was queried.
+        usable = events.where(f"at_us IS NOT NULL AND {plan.within('at_us')}")
+        parts.append(
+            usable.withColumn("cluster_id", f.coalesce(*cluster_columns)).withColumn(STATE, f.lit(None).cast("string"))
+        )
+    if not parts:
+        return None, kept.rows()
+    rows = reduce(lambda some, more: some.unionByName(more), parts)
+    in_order = rows.repartition(*_KEYS).sortWithinPartitions(*_KEYS, "at_us", "order", "exchange_id", "node_id")
+    return in_order, kept.rows()

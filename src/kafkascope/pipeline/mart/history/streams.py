@@ -1,9 +1,22 @@
 """Extracts the events of streams groups from their messages, in the form of `health.streams`."""
 
 from collections.abc import Callable, Collection, Mapping
+from functools import reduce
 from typing import TYPE_CHECKING
 
-from kafkascope.pipeline.mart.base.events import TablesByName, columns_of, disconnected, group_clusters, select, union
+from kafkascope.lake.home import Lake
+from kafkascope.pipeline.mart.base.events import (
+    ROW_AT,
+    TablesByName,
+    columns_of,
+    disconnected,
+    group_clusters,
+    select,
+    union,
+)
+from kafkascope.pipeline.mart.history.links import LINKS, Kept, WithLinks, sums_of
+from kafkascope.pipeline.mart.history.walks import STATE
+from kafkascope.pipeline.mart.increments.plan import EVERY_ROW, Plan
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -139,9 +152,18 @@ _GROUP_SQL = select(
     " s -> s.subtopology_id), ',')",
 )
 
-_DISCONNECTED_SQL = disconnected(_COLUMNS, "streams_group_heartbeat_request", _DISCONNECTED)
+_DISCONNECTED_SQL = disconnected(_COLUMNS, LINKS, _DISCONNECTED)
 
 _STATEMENTS = (_HEARTBEAT_SQL, _RESPONSE_SQL, _MEMBER_SQL, _GROUP_SQL, _DISCONNECTED_SQL)
+
+
+_KEYS = ("group_id", "cluster")
+_CONNECTIONS = sums_of(LINKS, "connection_id", "group_id", "member_id")
+_CONNECTION = f"""
+SELECT {ROW_AT.format("q")} AS row_at, connection_id, group_id, member_id, {ROW_AT.format("q")} AS last_at
+FROM {{streams_group_heartbeat_request}} q
+"""
+_SPOKE = sums_of("spoke", "group_id", "broker")
 
 
 def streams_events(
@@ -149,17 +171,32 @@ def streams_events(
     tables: TablesByName,
     absent: Collection[str],
     clusters: Callable[[], Mapping[str, str]] = dict,
-) -> "DataFrame | None":
+    plan: Plan = EVERY_ROW,
+    lake: Lake | None = None,
+) -> "tuple[DataFrame | None, DataFrame | None]":
     """`tables` are those of TABLES, `absent` those without a row, `clusters` the ids of addresses. The rows of a group
-    of one cluster lie together, in time order."""
-    events = union(spark, _STATEMENTS, tables, absent)
-    if events is None:
-        return None
-    # An event of a log without a time has no place among them.
-    usable = events.where("group_id IS NOT NULL AND at_us IS NOT NULL")
-    return (
-        group_clusters(clusters(), usable)
-        .add_to(usable)
-        .repartition("group_id")
-        .sortWithinPartitions("group_id", "cluster", "at_us", "order", "exchange_id", "member_id")
-    )
+    of one cluster lie together, in time order, after its state at the plan's start. Also the state of all groups at the
+    plan's marks, but for their walks."""
+    kept = Kept(spark, lake, plan)
+    calls = union(spark, (_CONNECTION,), tables, absent)
+    links = kept.added(_CONNECTIONS, calls)
+    events = union(spark, _STATEMENTS, WithLinks(tables, links), absent if links is not None else {*absent, LINKS})
+    kept.without_closed(_CONNECTIONS, tables, absent)
+    states = kept.walks(_COLUMNS, _KEYS)
+    usable = None
+    if events is not None:
+        # An event of a log without a time has no place among them.
+        usable = events.where(f"group_id IS NOT NULL AND at_us IS NOT NULL AND {plan.within('at_us')}")
+    spoke = None if usable is None else usable.selectExpr("at_us AS row_at", "group_id", "broker", "at_us AS last_at")
+    pairs = kept.added(_SPOKE, spoke)
+    if pairs is None:
+        return None, None
+    of_cluster = group_clusters(clusters(), pairs)
+    parts = [] if states is None else [of_cluster.checked(states)]
+    if usable is not None:
+        parts.append(of_cluster.add_to(usable).selectExpr(*_COLUMNS, "cluster", f"CAST(NULL AS STRING) AS {STATE}"))
+    if not parts:
+        return None, kept.rows()
+    rows = reduce(lambda some, more: some.unionByName(more), parts)
+    in_order = rows.repartition("group_id").sortWithinPartitions(*_KEYS, "at_us", "order", "exchange_id", "member_id")
+    return in_order, kept.rows()

@@ -1,12 +1,23 @@
 """Collects what every walk needs, in one job: names of topics, clusters of addresses, brokers as responses name them,
 and how much was recorded at each address, from when to when."""
 
-from collections.abc import Collection
+import json
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from kafkascope.pipeline.mart.base.events import NO_TOPIC, TablesByName, columns_of, select, union
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafkascope.lake.home import Lake
+from kafkascope.lake.marts import MART_STATE, MART_STATE_SCHEMA
+from kafkascope.lake.write.files import NewFile
+from kafkascope.pipeline.mart.base.events import NO_TOPIC, ROW_AT, TablesByName, columns_of, select, union
+from kafkascope.pipeline.mart.base.multi_writer import SEGMENT_START, SegmentFiles
 from kafkascope.pipeline.mart.base.raft import CLUSTERS, FETCH_REQUEST
+from kafkascope.pipeline.mart.increments.plan import EVERY_ROW, Plan
+from kafkascope.pipeline.mart.increments.state import state_paths, state_rows
+from kafkascope.pipeline.mart.increments.sums import Sums
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -25,63 +36,47 @@ TABLES = {
     "exchanges": "capture_uri broker_address request_at response_at api group_id",
 }
 
+_AT = ROW_AT.format("r")
+_DAY_US = 86_400_000_000
+
 # Newer messages have only a topic's id. An id never changes its topic.
+_TOPICS_NAMED = f"SELECT {_AT} AS row_at, inline(transform(topics, t -> struct(t.topic_id, t.name)))"
 _TOPIC_QUERIES = (
-    "SELECT inline(transform(topics, t -> struct(t.topic_id, t.name))) FROM {metadata_response}",
-    "SELECT inline(transform(topics, t -> struct(t.topic_id, t.name))) FROM {create_topics_response}",
-    "SELECT inline(transform(topics, t -> struct(t.topic_id, t.name))) FROM {describe_topic_partitions_response}",
-    "SELECT inline(transform(responses, t -> struct(t.topic_id, t.topic_name))) FROM"
-    " {alter_share_group_offsets_response}",
-    "SELECT inline(flatten(transform(groups, g -> transform(g.topics, t -> struct(t.topic_id, t.topic_name))))) FROM"
-    " {describe_share_group_offsets_response}",
+    f"{_TOPICS_NAMED} FROM {{metadata_response}} r",
+    f"{_TOPICS_NAMED} FROM {{create_topics_response}} r",
+    f"{_TOPICS_NAMED} FROM {{describe_topic_partitions_response}} r",
+    f"SELECT {_AT} AS row_at, inline(transform(responses, t -> struct(t.topic_id, t.topic_name))) FROM"
+    " {alter_share_group_offsets_response} r",
+    f"SELECT {_AT} AS row_at,"
+    " inline(flatten(transform(groups, g -> transform(g.topics, t -> struct(t.topic_id, t.topic_name))))) FROM"
+    " {describe_share_group_offsets_response} r",
 )
 
 _COLUMNS = columns_of(
-    "kind string, key string, value string, low bigint, high bigint, calls bigint, cluster_id string, node_id int,"
-    "host string, port int, rack string"
+    "row_at bigint, kind string, key string, value string, low bigint, high bigint, calls bigint, cluster_id string,"
+    "node_id int, host string, port int, rack string, day bigint"
 )
 _OBSERVED = "observe://"
 
 # Responses that name brokers: the address that responded, the time, cluster, node, host, port, rack.
-_NAMED_BY = "SELECT broker_address, response_at, "
+_NAMED_BY = f"SELECT {_AT} AS row_at, broker_address, response_at, "
 _BROKER_QUERIES = (
     f"{_NAMED_BY} cluster_id, inline(transform(brokers, b -> struct(b.node_id, b.host, b.port, b.rack)))"
-    " FROM {metadata_response}",
+    " FROM {metadata_response} r",
     f"{_NAMED_BY} cluster_id, inline(transform(brokers, b -> struct(b.broker_id, b.host, b.port, b.rack)))"
-    " FROM {describe_cluster_response}",
-    f"{_NAMED_BY} CAST(NULL AS STRING), node_id, host, port, CAST(NULL AS STRING) FROM {{find_coordinator_response}}",
+    " FROM {describe_cluster_response} r",
+    f"{_NAMED_BY} CAST(NULL AS STRING), node_id, host, port, CAST(NULL AS STRING) FROM {{find_coordinator_response}} r",
     f"{_NAMED_BY} CAST(NULL AS STRING),"
     " inline(transform(coordinators, c -> struct(c.node_id, c.host, c.port, CAST(NULL AS STRING))))"
-    " FROM {find_coordinator_response}",
+    " FROM {find_coordinator_response} r",
 )
-
-# A rotated recording goes on in the next file where that begins no later.
-_APART_US = 10_000_000
-# From when to when an address was recorded, over all files without a hole between them: one for each broker and file
-# would be too many for a driver. All that was observed is one: an observer sees what it asked itself, and no silence of
-# others.
-_INTERVALS = f"""
-FROM (
-  SELECT *, sum(begins) OVER (PARTITION BY broker_address, observed ORDER BY low, high, uri) AS interval FROM (
-    SELECT *, IF(low IS NULL OR low - max(high) OVER (
-      PARTITION BY broker_address, observed ORDER BY low, high, uri ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-    ) <= {_APART_US}, 0, 1) AS begins FROM (
-      SELECT broker_address, observed, IF(observed, '{_OBSERVED}', capture_uri) AS uri, count(*) AS calls,
-             unix_micros(min(least(request_at, response_at))) AS low,
-             unix_micros(max(greatest(request_at, response_at))) AS high
-      FROM (SELECT *, capture_uri LIKE '{_OBSERVED}%' AS observed FROM {{exchanges}})
-      WHERE broker_address IS NOT NULL GROUP BY broker_address, observed, uri
-    )
-  )
-)
-GROUP BY broker_address, observed, low IS NULL, interval"""
 
 _STATEMENTS = (
     *(
         select(
             _COLUMNS,
-            f"FROM ({statement}) AS t(topic_id, name) WHERE topic_id <> '{NO_TOPIC}' AND name IS NOT NULL",
-            kind="'topic'", key="topic_id", value="name",
+            f"FROM ({statement}) AS t(row_at, topic_id, name) WHERE topic_id <> '{NO_TOPIC}' AND name IS NOT NULL",
+            row_at="row_at", kind="'topic'", key="topic_id", value="name",
         )
         for statement in _TOPIC_QUERIES
     ),
@@ -89,7 +84,7 @@ _STATEMENTS = (
         select(
             _COLUMNS,
             f"FROM ({statement}) WHERE cluster_id IS NOT NULL",
-            kind="'cluster'", key="address", value="cluster_id",
+            row_at="row_at", kind="'cluster'", key="address", value="cluster_id",
         )
         for statement in CLUSTERS
     ),
@@ -97,26 +92,73 @@ _STATEMENTS = (
         # An error comes without an address, or with port -1.
         select(
             _COLUMNS,
-            f"FROM ({statement}) AS b(address, at, cluster_id, node_id, host, port, rack)"
-            " WHERE host <> '' AND port > 0 GROUP BY address, cluster_id, node_id, host, port, rack",
-            kind="'broker'", key="address", low="unix_micros(min(at))", high="unix_micros(max(at))",
+            f"FROM ({statement}) AS b(row_at, address, at, cluster_id, node_id, host, port, rack)"
+            " WHERE host <> '' AND port > 0",
+            row_at="row_at", kind="'broker'", key="address", low="unix_micros(at)", high="unix_micros(at)",
             cluster_id="cluster_id", node_id="node_id", host="host", port="port", rack="rack",
         )
         for statement in _BROKER_QUERIES
     ),
+    # What was recorded at an address, by file and day: all that was observed is one file. An observer sees what it
+    # asked itself, and no silence of others.
     select(
         _COLUMNS,
-        _INTERVALS,
-        kind="'recorded'", key="broker_address", value="min(uri)", calls="sum(calls)", low="min(low)", high="max(high)",
+        f"""
+FROM (
+  SELECT *, IF(capture_uri LIKE '{_OBSERVED}%', '{_OBSERVED}', coalesce(capture_uri, '')) AS uri,
+         unix_micros(least(request_at, response_at)) AS low, unix_micros(greatest(request_at, response_at)) AS high
+  FROM {{exchanges}}
+) r WHERE broker_address IS NOT NULL""",
+        row_at=_AT, kind="'recorded'", key="broker_address", value="uri", calls="1", low="low", high="high",
+        day=f"IF(uri = '{_OBSERVED}', NULL, low DIV {_DAY_US})",
     ),
     select(
         _COLUMNS,
-        "FROM {exchanges} WHERE api IN ('ShareFetch', 'ShareAcknowledge') AND group_id IS NOT NULL"
-        " GROUP BY group_id, broker_address",
-        kind="'group'", key="group_id", value="broker_address",
-        high="unix_micros(max(greatest(request_at, response_at)))",
+        "FROM {exchanges} r WHERE api IN ('ShareFetch', 'ShareAcknowledge') AND group_id IS NOT NULL",
+        row_at=_AT, kind="'group'", key="group_id", value="broker_address",
+        high="unix_micros(greatest(request_at, response_at))",
     ),
 )  # fmt: skip
+
+_SUMS = Sums(
+    "facts",
+    {name: kind for name, kind in _COLUMNS.items() if name not in ("row_at", "low", "high", "calls")},
+    {"low": ("bigint", "min"), "high": ("bigint", "max"), "calls": ("bigint", "sum")},
+)
+
+# A rotated recording goes on in the next file where that begins no later.
+_APART_US = 10_000_000
+# There is no hole within one file, not even from one day to the next: a part of a file begins where the part of the day
+# before ended.
+_JOINED = """
+SELECT *, IF(day - lag(day) OVER file = 1, lag(high) OVER file, low) AS joined_low
+FROM {facts} WHERE kind = 'recorded'
+WINDOW file AS (PARTITION BY number, key, value ORDER BY day)
+"""
+# From when to when an address was recorded, over all files without a hole between them: one for each broker and file
+# would be too many for a driver.
+_ISLAND = f"PARTITION BY number, key, value = '{_OBSERVED}' ORDER BY joined_low, high, value"
+_INTERVALS = f"""
+SELECT number, key, min(value) AS value, min(joined_low) AS low, max(high) AS high, sum(calls) AS calls
+FROM (
+  SELECT *, sum(begins) OVER ({_ISLAND}) AS interval FROM (
+    SELECT *, IF(joined_low IS NULL OR joined_low - max(high) OVER (
+      {_ISLAND} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) <= {_APART_US}, 0, 1) AS begins
+    FROM ({{joined}}))
+)
+GROUP BY number, key, value = '{_OBSERVED}', joined_low IS NULL, interval
+"""
+_FACTS = ", ".join(f"`{name}`" for name in _SUMS.columns)
+
+
+def _of_intervals(source: str, value: str) -> str:
+    """Columns of facts for intervals."""
+    columns = {"kind": "'recorded'", "key": "key", "value": value, "low": "low", "high": "high", "calls": "calls"}
+    columns["number"] = "number"
+    every = {"number": "int", **_SUMS.columns}
+    return f"""
+SELECT {", ".join(f"CAST({columns.get(name, 'NULL')} AS {kind}) AS `{name}`" for name, kind in every.items())}
+FROM ({source})"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,10 +202,22 @@ class LakeFacts:
     share_groups: dict[str, dict[str | None, int | None]] = field(default_factory=dict)
 
 
-def collect_facts(spark: "SparkSession", tables: TablesByName, absent: Collection[str]) -> LakeFacts:
+def collect_facts(
+    spark: "SparkSession",
+    tables: TablesByName,
+    absent: Collection[str],
+    plan: Plan = EVERY_ROW,
+    lake: Lake | None = None,
+) -> tuple[LakeFacts, list[NewFile]]:
+    """With the files of their state at the marks of the plan. `lake` has the state that the plan goes on from."""
     facts = LakeFacts()
-    rows = fact_rows(spark, tables, absent)
-    for row in sorted(rows.collect(), key=_order) if rows is not None else ():
+    rows = fact_rows(spark, tables, absent, plan, lake)
+    if rows is None:
+        return facts, []
+    collected = rows.mapInArrow(
+        _writer(lake, plan), ", ".join(f"`{name}` {kind}" for name, kind in _COLLECTED.items())
+    ).collect()
+    for row in sorted((row for row in collected if row.file is None), key=_order):
         if row.kind == "topic":
             facts.topics.setdefault(row.key, row.value)
         elif row.kind == "cluster":
@@ -178,13 +232,82 @@ def collect_facts(spark: "SparkSession", tables: TablesByName, absent: Collectio
             # There is no hole within one file.
             if row.low is not None and row.value != _OBSERVED:
                 facts.recorded.setdefault(row.key, []).append((row.low, row.high))
-    return facts
+    return facts, [NewFile(**json.loads(row.file)) for row in collected if row.file is not None]
 
 
-def fact_rows(spark: "SparkSession", tables: TablesByName, absent: Collection[str]) -> "DataFrame | None":
-    """Few, however many files the lake has."""
-    rows = union(spark, _STATEMENTS, tables, absent)
-    return None if rows is None else rows.distinct()
+def fact_rows(
+    spark: "SparkSession",
+    tables: TablesByName,
+    absent: Collection[str],
+    plan: Plan = EVERY_ROW,
+    lake: Lake | None = None,
+) -> "DataFrame | None":
+    """Few, however many files the lake has: those of now, and of the marks of the plan, by `number`."""
+    counted = union(spark, _STATEMENTS, tables, absent)
+    state = None if lake is None else state_rows(spark, lake, state_paths(lake, plan), _SUMS.name, _SUMS.columns)
+    facts = _SUMS.added(spark, counted, state, plan)
+    if facts is None:
+        return None
+    now = _SUMS.now(plan)
+    joined = spark.sql(_JOINED, facts=facts)
+    file_parts = f"SELECT * FROM {{joined}} WHERE value <> '{_OBSERVED}' AND NOT ({now})"
+    shown = [
+        f"SELECT number, {_FACTS} FROM {{facts}} WHERE {now} AND kind <> 'recorded'",
+        _of_intervals(_INTERVALS.format(joined=f"SELECT * FROM {{joined}} WHERE {now}"), "value"),
+    ]
+    kept = [
+        f"SELECT number, {_FACTS} FROM {{facts}} WHERE NOT ({now}) AND (kind <> 'recorded' OR value = '{_OBSERVED}')"
+    ]
+    if plan.marks:
+        # State has the parts of files of the last two days, and intervals of the days before: no file goes on there.
+        recent = f"coalesce(day >= {plan.mark('number')} DIV {_DAY_US} - 1, false)"
+        of_joined = _FACTS.replace("`low`", "joined_low AS `low`")
+        kept.append(f"SELECT number, {of_joined} FROM ({file_parts}) WHERE {recent}")
+        kept.append(_of_intervals(_INTERVALS.format(joined=f"{file_parts} AND NOT {recent}"), "concat('-', low)"))
+    texts = [f"SELECT CAST(NULL AS STRING) AS state, number, {_FACTS} FROM ({text})" for text in shown]
+    if plan.marks:
+        texts += [f"SELECT to_json(struct({_FACTS})) AS state, number, {_FACTS} FROM ({text})" for text in kept]
+    return spark.sql("\nUNION ALL\n".join(texts), facts=facts, joined=joined)
+
+
+_COLLECTED = {"file": "string", **_SUMS.columns}
+
+
+def _writer(lake: Lake | None, plan: Plan) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """A function for `mapInArrow`: writes the state at the marks, and passes on the facts of now."""
+
+    def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        files = None if lake is None else SegmentFiles(lake, plan)
+        schema = None
+        for batch in batches:
+            of_now = pc.is_null(batch.column("state"))
+            facts = batch.filter(of_now).select(list(_SUMS.columns))
+            schema = facts.schema
+            yield _collected(facts, pa.nulls(len(facts), pa.string()))
+            if files is not None:
+                files.add(MART_STATE, _state(batch.filter(pc.invert(of_now)), plan))
+        if files is not None and schema is not None:
+            listed = pa.array(files.close(), pa.string())
+            nulls = [pa.nulls(len(listed), kind) for kind in schema.types]
+            yield _collected(pa.record_batch(nulls, schema=schema), listed)
+
+    return write
+
+
+def _collected(facts: pa.RecordBatch, file: pa.Array) -> pa.RecordBatch:
+    return pa.record_batch([file, *facts.columns], names=list(_COLLECTED))
+
+
+def _state(rows: pa.RecordBatch, plan: Plan) -> pa.Table:
+    marks = pa.array(plan.marks, pa.int64()).take(rows.column("number"))
+    columns = {
+        "part": pa.repeat(plan.part, len(rows)),
+        "checkpoint_at": marks.cast(MART_STATE_SCHEMA.field("checkpoint_at").type),
+        "key": pa.repeat(_SUMS.name, len(rows)),
+        "state": rows.column("state"),
+        SEGMENT_START: marks,
+    }
+    return pa.table(columns)
 
 
 def _order(row: Any) -> list[tuple[bool, Any]]:

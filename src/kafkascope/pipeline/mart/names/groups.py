@@ -1,6 +1,7 @@
 """Selects the mart of groups: their type, state, coordinator and members, from calls and descriptions."""
 
-from kafkascope.pipeline.mart.base.events import columns_of, select
+from kafkascope.pipeline.mart.base.events import ROW_AT, columns_of, select
+from kafkascope.pipeline.mart.increments.sums import Sums
 from kafkascope.pipeline.mart.names.topics import only
 
 _DESCRIBED = "groups.error_code groups.group_id groups.group_state groups.members.member_id"
@@ -15,8 +16,8 @@ TABLES = {
 }
 
 _GROUP = columns_of(
-    "broker_address string, group_id string, member_id string, at timestamp, calls bigint, group_type string,"
-    "certain int, protocol_type string, state string, coordinator string"
+    "broker_address string, group_id string, member_id string, at bigint, calls bigint, group_type string,"
+    "certain int, protocol_type string, state string, coordinator string, row_at bigint"
 )
 # A group that moves to the consumer protocol has members of both, and its type is `consumer`. So calls of a newer
 # protocol outrank classic ones, and descriptions and lists outrank calls.
@@ -37,7 +38,8 @@ _OF_COORDINATOR = (
 _LISTED = {
     "broker_address": "r.broker_address",
     "group_id": "g.group_id",
-    "at": "coalesce(r.response_at, r.request_at)",
+    "at": "unix_micros(coalesce(r.response_at, r.request_at))",
+    "row_at": ROW_AT.format("r"),
     "calls": "0",
     "certain": _DESCRIBED_TYPE,
     "coordinator": "r.broker_address",
@@ -60,7 +62,8 @@ SIGHTINGS = (
         broker_address="broker_address",
         group_id="group_id",
         member_id="member_id",
-        at="coalesce(request_at, response_at)",
+        at="unix_micros(coalesce(request_at, response_at))",
+        row_at="unix_micros(coalesce(request_at, response_at))",
         calls="1",
         group_type=_TYPE_OF_CALL,
         certain=f"IF(api IN ('JoinGroup', 'SyncGroup', 'Heartbeat'), {_CLASSIC}, {_NEWER})",
@@ -71,7 +74,8 @@ SIGHTINGS = (
         "FROM {join_group_request} WHERE group_id <> ''",
         broker_address="broker_address",
         group_id="group_id",
-        at="request_at",
+        at="unix_micros(request_at)",
+        row_at="unix_micros(coalesce(request_at, response_at))",
         calls="0",
         protocol_type="protocol_type",
     ),
@@ -97,25 +101,43 @@ SIGHTINGS = (
 
 
 def _newest(value: str, *before: str) -> str:
-    """The newest value with its rank; null and empty values don't count."""
-    return f"max(IF({value} <> '', struct({', '.join((*before, 's.at', f'{value} AS value'))}), NULL))"
+    """A value with its rank and time; null and empty values don't count."""
+    return f"IF({value} <> '', struct({', '.join((*before, 'at', f'{value} AS value'))}), NULL) AS {value}"
 
 
-# First by member, which turns many calls into few rows. Then calls at an address of unknown cluster go to the cluster
-# that has the group, if there is exactly one.
+_NEWEST = "struct<at:bigint, value:string>"
+SUMS = Sums(
+    "groups",
+    {"broker_address": "string", "group_id": "string", "member_id": "string"},
+    {
+        "group_type": ("struct<certain:int, at:bigint, value:string>", "max"),
+        "protocol_type": (_NEWEST, "max"),
+        "state": (_NEWEST, "max"),
+        "coordinator": (_NEWEST, "max"),
+        "calls": ("bigint", "sum"),
+        "first_at": ("bigint", "min"),
+        "last_at": ("bigint", "max"),
+    },
+)
+# What is added up, of the union of sightings.
+COUNTED_SIGHTINGS = f"""
+SELECT row_at, broker_address, group_id, nullif(member_id, '') AS member_id,
+       {_newest("group_type", "certain")}, {_newest("protocol_type")}, {_newest("state")}, {_newest("coordinator")},
+       calls, at AS first_at, at AS last_at
+FROM ({{sightings}})
+"""
+
+# Calls at an address of unknown cluster go to the cluster that has the group, if there is exactly one.
 STATEMENT = f"""
 SELECT group_id, cluster_id, max(group_type).value AS group_type, max(protocol_type).value AS protocol_type,
        max(state).value AS state, max(coordinator).value AS coordinator, count(DISTINCT member_id) AS members,
-       sum(calls) AS calls, min(first_at) AS first_at, max(last_at) AS last_at
+       sum(calls) AS calls, timestamp_micros(min(first_at)) AS first_at, timestamp_micros(max(last_at)) AS last_at
 FROM (
   SELECT *, coalesce(own_cluster, {only("own_cluster", "ids")}) AS cluster_id
   FROM (
-    SELECT s.group_id, c.cluster_id AS own_cluster, nullif(s.member_id, '') AS member_id,
-           {_newest("s.group_type", "s.certain")} AS group_type, {_newest("s.protocol_type")} AS protocol_type,
-           {_newest("s.state")} AS state, {_newest("s.coordinator")} AS coordinator, sum(s.calls) AS calls,
-           min(s.at) AS first_at, max(s.at) AS last_at
-    FROM ({{sightings}}) s LEFT JOIN {{{{clusters}}}} c ON s.broker_address = c.broker_address
-    GROUP BY 1, 2, 3
+    SELECT s.*, c.cluster_id AS own_cluster
+    FROM {{{{group_sums}}}} s LEFT JOIN {{{{clusters}}}} c ON s.broker_address = c.broker_address
+    WHERE {{now}}
   )
   WINDOW ids AS (PARTITION BY group_id)
 )

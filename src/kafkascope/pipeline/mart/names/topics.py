@@ -1,6 +1,7 @@
 """Selects the mart of topics: the ids and names in responses, with the cluster, from when to when."""
 
-from kafkascope.pipeline.mart.base.events import NO_TOPIC, columns_of, select
+from kafkascope.pipeline.mart.base.events import NO_TOPIC, ROW_AT, columns_of, select
+from kafkascope.pipeline.mart.increments.sums import Sums
 
 TABLES = {
     "metadata_response": "cluster_id topics.error_code topics.name topics.topic_id topics.is_internal"
@@ -16,7 +17,7 @@ TABLES = {
 
 _TOPIC = columns_of(
     "broker_address string, cluster_id string, topic_id string, topic string, internal boolean, partitions bigint,"
-    "at timestamp"
+    "at bigint, row_at bigint"
 )
 # For a topic `t`, by its highest partition: a page of DescribeTopicPartitions may begin anywhere.
 _PARTITIONS = "CAST(array_max(transform(t.partitions, p -> p.partition_index)) AS BIGINT) + 1"
@@ -33,7 +34,8 @@ def _topics(source: str, **values: str) -> str:
             "broker_address": "r.broker_address",
             "topic_id": f"nullif(t.topic_id, '{NO_TOPIC}')",
             "topic": "t.name",
-            "at": "coalesce(r.response_at, r.request_at)",
+            "at": "unix_micros(coalesce(r.response_at, r.request_at))",
+            "row_at": ROW_AT.format("r"),
             **values,
         },
     )
@@ -74,12 +76,31 @@ def only(value: str, window: str) -> str:
     return f"IF(min({value}) OVER {window} = max({value}) OVER {window}, min({value}) OVER {window}, NULL)"
 
 
+_NEWEST = "struct<at:bigint, value:{}>"
+SUMS = Sums(
+    "topics",
+    {"broker_address": "string", "cluster_id": "string", "topic_id": "string", "topic": "string"},
+    {
+        "internal": (_NEWEST.format("boolean"), "max"),
+        "partitions": (_NEWEST.format("bigint"), "max"),
+        "first_at": ("bigint", "min"),
+        "last_at": ("bigint", "max"),
+    },
+)
+# What is added up, of the union of sightings.
+COUNTED_SIGHTINGS = """
+SELECT row_at, broker_address, cluster_id, topic_id, topic,
+       IF(internal IS NULL, NULL, struct(at, internal AS value)) AS internal,
+       IF(partitions IS NULL, NULL, struct(at, partitions AS value)) AS partitions, at AS first_at, at AS last_at
+FROM ({sightings}) WHERE topic IS NOT NULL
+"""
+
 # Topic ids are unique across clusters, so they show which cluster an address belongs to if nothing else does: the
 # address of a lone controller, at which brokers create topics. Older versions send only names: such a row gets the id
 # of that name if there is exactly one.
 STATEMENT = f"""
 SELECT topic_id, min(topic) AS topic, cluster_id, max(internal).value AS internal, max(partitions).value AS partitions,
-       min(first_at) AS first_at, max(last_at) AS last_at
+       timestamp_micros(min(first_at)) AS first_at, timestamp_micros(max(last_at)) AS last_at
 FROM (
   SELECT *, max(own_id) OVER names IS NULL AS nameless, coalesce(own_id, {only("own_id", "names")}) AS topic_id
   FROM (
@@ -89,12 +110,10 @@ FROM (
       FROM (
         SELECT coalesce(s.cluster_id, c.cluster_id) AS own_cluster,
                IF(coalesce(s.cluster_id, c.cluster_id) IS NULL, s.broker_address, NULL) AS address,
-               s.topic_id AS own_id, s.topic,
-               max(IF(s.internal IS NULL, NULL, struct(s.at, s.internal AS value))) AS internal,
-               max(IF(s.partitions IS NULL, NULL, struct(s.at, s.partitions AS value))) AS partitions,
-               min(s.at) AS first_at, max(s.at) AS last_at
-        FROM ({{sightings}}) s LEFT JOIN {{{{clusters}}}} c ON s.broker_address = c.broker_address
-        WHERE s.topic IS NOT NULL
+               s.topic_id AS own_id, s.topic, max(s.internal) AS internal, max(s.partitions) AS partitions,
+               min(s.first_at) AS first_at, max(s.last_at) AS last_at
+        FROM {{{{topic_sums}}}} s LEFT JOIN {{{{clusters}}}} c ON s.broker_address = c.broker_address
+        WHERE {{now}}
         GROUP BY 1, 2, 3, 4
       )
       WINDOW ids AS (PARTITION BY own_id)

@@ -1,0 +1,1 @@
+"""Marts about log directories: what the brokers themselves wrote down."""

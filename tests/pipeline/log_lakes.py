@@ -1,0 +1,48 @@
+"""Lakes of recorded log directories with their marts, each made once for all tests that read it: the disks of three
+nodes, and a run of which there is a capture too."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kafkascope.pipeline.ingestion.ingest import ingest
+from kafkascope.pipeline.mart.build import build_marts
+from tests.logs.recorded import unpack_disks, unpack_truths
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_MADE: dict[str, tuple[str, Path]] = {}
+
+
+def disks_lake(spark: "SparkSession", factory: pytest.TempPathFactory) -> tuple[str, Path]:
+    """The lake, and the disks that it is of. Their timestamps are those of the brokers, so whatever happens to the
+    newest records is the same every time."""
+    if "disks" not in _MADE:
+        disks = unpack_disks(factory.mktemp("disks"))
+        _MADE["disks"] = _made(spark, factory, disks), disks
+    return _MADE["disks"]
+
+
+def truths_lake(spark: "SparkSession", factory: pytest.TempPathFactory) -> tuple[str, Path]:
+    """The lake, and the folder of both recordings."""
+    if "truths" not in _MADE:
+        truths = unpack_truths(factory.mktemp("truths"))
+        _MADE["truths"] = _made(spark, factory, truths / "capture.pcap", truths / "node-1"), truths
+    return _MADE["truths"]
+
+
+def answers(truths: Path) -> dict[str, Any]:
+    """What the broker said at the end of the run."""
+    read: dict[str, Any] = json.loads((truths / "answers.json").read_text())
+    return read
+
+
+def _made(spark: "SparkSession", factory: pytest.TempPathFactory, *paths: Path) -> str:
+    lake = str(factory.mktemp("logs") / "lake")
+    done = ingest(spark, paths, lake)
+    assert not done.bad
+    build_marts(spark, lake)
+    return lake
