@@ -45,7 +45,7 @@ check: setup
 
 test: check
 	@$(BIN)/python -m tools.debian_packages
-	@$(BIN)/python -m pytest -n 2 --dist worksteal
+	@$(BIN)/python -m pytest -n 3 --dist worksteal
 
 quick: setup
 	@KAFKASCOPE_QUICK=1 $(BIN)/python -m pytest -n 2 --dist worksteal

@@ -17,6 +17,7 @@ from lab.fixtures import (
     secured_cluster,
     secured_cluster_39,
 )
+from tests.support.order import CLUSTERS, for_workers
 from tests.support.wheels import shared, wheel
 
 if TYPE_CHECKING:
@@ -35,10 +36,7 @@ __all__ = [
 ]
 
 # Whoever asks for one of these starts Java, Spark or a browser, and is left out of `make quick`.
-HEAVY_FIXTURES = {
-    *("cluster", "cluster_39", "quorum_cluster", "secure_cluster", "secured_cluster", "secured_cluster_39"),
-    *("spark", "browser", "java"),
-}
+HEAVY_FIXTURES = {*CLUSTERS, "spark", "browser", "java"}
 QUICK = "KAFKASCOPE_QUICK"
 
 if QUICK in os.environ:
@@ -64,11 +62,10 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if QUICK not in os.environ:
-        return
-    heavy = [item for item in items if _is_heavy(item)]
-    config.hook.pytest_deselected(items=heavy)
-    items[:] = [item for item in items if not _is_heavy(item)]
+    if QUICK in os.environ:
+        config.hook.pytest_deselected(items=[item for item in items if _is_heavy(item)])
+        items[:] = [item for item in items if not _is_heavy(item)]
+    items[:] = for_workers(items, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 1)), _is_heavy)
 
 
 def _is_heavy(item: pytest.Item) -> bool:

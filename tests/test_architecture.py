@@ -57,3 +57,8 @@ def test_notes_that_code_cites_exist() -> None:
     assert notes == list(range(1, len(notes) + 1))
     cited = {int(number) for path in CODE for some in CITED.findall(read(path)) for number in re.findall(r"\d+", some)}
     assert len(cited) > 30 and cited <= set(notes)
+
+
+def test_no_module_hides_beside_a_package_of_its_name() -> None:
+    """Python imports the package, so the module would be dead code."""
+    assert [path for path in PACKAGE.rglob("*.py") if path.with_suffix("").is_dir()] == []

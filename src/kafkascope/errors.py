@@ -46,8 +46,8 @@ class KernelError(InputError):
 
     @classmethod
     def at(cls, place: str) -> "KernelError":
-        said = "a kernel reached past its arrays, and was stopped before it touched anything"
-        return cls(f"{place}: {said}; this is a bug, please report it")
+        problem = "a kernel reached past its arrays, and was stopped before it touched anything"
+        return cls(f"{place}: {problem}; this is a bug, please report it")
 
 
 class EncodeError(KafkascopeError):

@@ -41,10 +41,10 @@ def span(milliseconds: float) -> str:
     return f"{minutes // 60} h {minutes % 60} min".removesuffix(" 0 min")
 
 
-def latency(microseconds: int | None, unknown: str = "") -> str:
+def latency(microseconds: int | None) -> str:
     """Three significant digits, for columns of a table: `87 µs`, `4.21 ms`, `1.50 s`."""
     if microseconds is None:
-        return unknown
+        return ""
     if microseconds < 1_000:
         return f"{microseconds} µs"
     unit, value = "ms", microseconds / 1_000

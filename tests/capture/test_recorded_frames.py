@@ -34,6 +34,7 @@ def test_every_recorded_frame_decodes_exactly_and_encodes_back(name: str) -> Non
 
 
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.heavy
 def test_java_reads_and_rewrites_every_recorded_frame_as_we_do(
     name: str, record_property: Callable[[str, object], None]
 ) -> None:

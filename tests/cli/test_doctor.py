@@ -106,6 +106,7 @@ def test_kernels_that_cannot_be_kept_are_told(cli: Cli, tmp_path: Path, monkeypa
     )
 
 
+@pytest.mark.heavy
 def test_spark_starts_and_a_worker_answers_when_asked() -> None:
     # In a process of its own: a session in this one is other tests'.
     answer = process("doctor", "--spark", timeout=300)

@@ -29,6 +29,7 @@ def ingest(*arguments: str, temporary: str = gettempdir()) -> "subprocess.Comple
     return process("ingest", *arguments, timeout=HANGS_SECONDS, TMPDIR=temporary)
 
 
+@pytest.mark.heavy
 def test_an_account_of_what_was_read(tmp_path: Path) -> None:
     lake = str(tmp_path / "traffic")
     (tmp_path / "empty.pcap").touch()
@@ -49,6 +50,7 @@ def test_an_account_of_what_was_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("heard", ["starting Spark", "reading", "building the marts"])
+@pytest.mark.heavy
 def test_ctrl_c_is_one_line_and_leaves_nothing_behind(tmp_path: Path, heard: str) -> None:
     lake, temporary = tmp_path / "traffic", tmp_path / "tmp"
     temporary.mkdir()
@@ -90,6 +92,7 @@ print("left", file=sys.stderr)
 """
 
 
+@pytest.mark.heavy
 def test_a_jvm_that_dies_while_its_session_stops_is_left_without_a_warning() -> None:
     done = subprocess.run([sys.executable, "-c", JVM_DIES_IN_STOP], capture_output=True, timeout=HANGS_SECONDS)
     assert done.stderr.decode().splitlines() == ["starting Spark", "left"]

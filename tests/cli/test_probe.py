@@ -58,6 +58,7 @@ def test_a_host_is_needed_and_must_be_there(cli: Cli) -> None:
 
 
 @pytest.mark.parametrize(("version", "release"), [("4.3.1", "4.3"), ("3.9.2", "3.9")])
+@pytest.mark.heavy
 def test_an_empty_cluster_stays_empty_without_the_word_and_takes_every_example_with_it(
     version: str, release: str, cli: Cli, record_property: Callable[[str, object], None]
 ) -> None:

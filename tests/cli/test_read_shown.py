@@ -119,16 +119,16 @@ def wide(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.mark.parametrize("columns", [40, 80, 100, 160, 200])
-def test_lines_with_wide_letters_fit_their_window_and_are_aligned(wide: str, columns: int) -> None:
-    head, *lines = shown(columns, wide)[0].splitlines()
+def test_lines_with_wide_letters_fit_their_window_and_are_aligned(cli: Cli, wide: str, columns: int) -> None:
+    head, *lines = cli("read", wide, COLUMNS=str(columns)).out.splitlines()
     assert len(lines) == len(WIDE)
     assert max(map(columns_of, lines)) <= columns
     assert {columns_of(line[: line.index("Heart")]) for line in lines} == {columns_of(head[: head.index("API")])}
 
 
 @pytest.mark.parametrize("columns", [40, 80, 100])
-def test_statistics_with_wide_letters_fit_their_window_and_are_aligned(wide: str, columns: int) -> None:
-    out, _ = shown(columns, wide, "--stats")
+def test_statistics_with_wide_letters_fit_their_window_and_are_aligned(cli: Cli, wide: str, columns: int) -> None:
+    out = cli("read", wide, "--stats", COLUMNS=str(columns)).out
     assert max(map(columns_of, out.splitlines())) <= columns
     _, clients = out.split("client id", 1)
     rows = clients.split("\n\n")[0].splitlines()[1:]

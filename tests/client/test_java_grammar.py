@@ -13,6 +13,8 @@ from kafkascope.client.config.properties import parse_properties
 from kafkascope.errors import InputError
 from lab.jars import joined, kafka_path
 
+pytestmark = pytest.mark.heavy
+
 HERE = Path(__file__).parent
 CASES = 3000
 SEED = 7

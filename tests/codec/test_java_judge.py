@@ -15,6 +15,8 @@ from kafkascope.schema.layouts.layout import choose_block, layout
 from tests.judge.java import NOT_ASKED, judge
 from tests.support.values import random_value
 
+pytestmark = pytest.mark.heavy
+
 CASES_A_PAIR = 20
 # Whole releases, then releases of which only those layouts count that no whole release has.
 WHOLE = ("4.3.1", "3.9.2", "4.4.0")

@@ -125,6 +125,7 @@ def run(name: str, version: int, release: str | None, data: bytes, fast: dict[st
 JUDGED = 300 if SOAK else 25
 
 
+@pytest.mark.heavy
 def test_java_reads_exactly_what_we_read() -> None:
     """The same bytes to Kafka's own reader: it refuses where we refuse, and writes again what we write again."""
     version_name, release = "4.4.0", "4.4"

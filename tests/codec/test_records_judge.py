@@ -20,6 +20,8 @@ from tests.judge.records import made_by_java, read_by_java
 from tests.support.mutations import append_junk, delete_bytes, flip_bit, insert_bytes, set_byte
 from tests.support.record_data import as_java_says
 
+pytestmark = pytest.mark.heavy
+
 SEED = 20
 MUTATIONS = 2_000
 EDITS = (flip_bit, set_byte, insert_bytes, delete_bytes, append_junk)

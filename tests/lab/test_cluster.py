@@ -15,6 +15,7 @@ from lab.settings import HOST
 from lab.wire import call, until
 
 
+@pytest.mark.heavy
 def test_a_node_answers_and_an_interrupt_leaves_nothing_behind() -> None:
     with contextlib.suppress(KeyboardInterrupt), Cluster() as cluster:
         pid = cluster.nodes[1].process.pid if cluster.nodes[1].process else 0

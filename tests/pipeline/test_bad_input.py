@@ -23,6 +23,8 @@ from tests.support.cli import Cli, is_one_line_error, process, without_progress
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.heavy
+
 SECONDS = 240
 DONE, NO, WRONG_USE, BAD = range(4)
 

@@ -15,6 +15,8 @@ from tests.pipeline.rows import lake_rows, read_rows
 from tests.pipeline.test_ingest import capture, pieces
 from tests.pipeline.test_killed import LOCAL, Driver, driver
 
+pytestmark = pytest.mark.heavy
+
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:

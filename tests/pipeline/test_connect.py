@@ -10,6 +10,8 @@ from tests.pipeline.rows import lake_rows, read_rows
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.heavy
+
 
 # Not what Spark takes for granted.
 CORES = 3

@@ -40,6 +40,8 @@ from tests.support.other_tools import all_of_them, arrow_rows, everywhere
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.heavy
+
 ROOT = Path(__file__).resolve().parents[2]
 SOAK = bool(os.environ.get("KAFKASCOPE_SOAK"))
 SEED = int(os.environ.get("KAFKASCOPE_SEED", 0)) or random.randrange(1 << 32)

@@ -25,6 +25,8 @@ from tests.support.cli import COMMAND, hear_interrupts
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.heavy
+
 GROUP = "processors"
 POLL_US = 1_000_000
 STAY_US = 3 * POLL_US

@@ -39,6 +39,8 @@ from tests.pipeline.test_ingest import pieces
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.heavy
+
 ROOT = Path(__file__).resolve().parents[2]
 SETTINGS = """
 spark.eventLog.enabled true

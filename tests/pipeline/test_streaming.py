@@ -223,6 +223,7 @@ def test_a_link_to_itself_is_left_alone(tmp_path: Path) -> None:
     assert [Path(name).name for _, name in complete_files(str(tmp_path), 0)] == ["a.pcap"]
 
 
+@pytest.mark.heavy
 def test_the_command_says_what_it_read_and_brings_the_marts_up_to_date_at_its_end(lake: str, tmp_path: Path) -> None:
     """It ends with Ctrl-C. The first batch has its marts at once, the second within the hour, or at the end."""
     path = capture("share", tmp_path)

@@ -22,6 +22,7 @@ def as_text(lines: list[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
+@pytest.mark.heavy
 def test_the_published_jars_make_exactly_the_files_that_are_checked_in() -> None:
     built = build(read_releases())
     assert {path.stem for path in (DATA / "messages").glob("*.txt")} == built.messages.keys()
@@ -30,6 +31,7 @@ def test_the_published_jars_make_exactly_the_files_that_are_checked_in() -> None
         assert as_text(getattr(built, stem)) == checked_in(f"{stem}.txt"), stem
 
 
+@pytest.mark.heavy
 def test_errors_of_the_compiled_broker_are_found_again() -> None:
     release, jars = command.server_jars(read_releases())
     assert as_text(handler_lines(release.name, jars)) == checked_in("handler_errors.txt")
@@ -87,6 +89,7 @@ def test_a_folder_above_that_is_called_clients_makes_nothing_a_client_message(tr
     assert artifacts["WidgetRecord"] == "metadata"
 
 
+@pytest.mark.heavy
 def test_a_source_tree_is_one_release_more(trunk: Path) -> None:
     catalog = build(NEWEST, ("4.5", trunk), only={"ShareFetch", "WidgetRecord"})
     assert catalog.releases == ["4.3 4.3.1 all", "4.4 4.4.0 clients", "4.5 source all"]
@@ -100,12 +103,14 @@ def test_a_source_tree_is_one_release_more(trunk: Path) -> None:
     assert all("MemberId" in [field.name for field in block.fields] for block in before)
 
 
+@pytest.mark.heavy
 def test_only_keeps_the_messages_that_are_named() -> None:
     catalog = build(NEWEST, only={"ShareFetch", "TopicRecord"})
     assert sorted(catalog.messages) == ["ShareFetchRequest", "ShareFetchResponse", "TopicRecord"]
     assert [line.split()[0] for line in catalog.index] == sorted(catalog.messages)
 
 
+@pytest.mark.heavy
 def test_what_is_written_is_what_was_built_and_nothing_else(tmp_path: Path) -> None:
     (tmp_path / "messages").mkdir()
     (tmp_path / "messages" / "GoneRequest.txt").write_text("GoneRequest\n")
@@ -169,6 +174,7 @@ def test_a_release_that_is_not_published_changes_nothing(listed: Path, monkeypat
     assert listed.read_text() == before
 
 
+@pytest.mark.heavy
 def test_the_server_jars_are_those_of_the_newest_release_that_has_them() -> None:
     releases = read_releases()
     release, jars = command.server_jars([*releases, Release("99.0", "99.0.0", ("kafka-clients",))])

@@ -36,7 +36,7 @@ def test_a_machine_without_one_is_told_what_to_install(
     tool.main()
     output = capsys.readouterr().err
     assert output.count("\n") == output.count("are skipped") == 5
-    for package in ("chromium", "tcpdump", "tshark", "xxd", "lz4"):
+    for package in ("chromium-headless-shell", "tcpdump", "tshark", "xxd", "lz4"):
         assert f"apt-get install {package}" in output
 
 
@@ -60,12 +60,12 @@ def test_nothing_is_installed_that_was_not_printed_first(tmp_path: Path, monkeyp
     assert update == "apt-get update"
     assert len(before_update) == 1
     assert (
-        "apt-get update && apt-get install --yes --no-install-recommends chromium tcpdump tshark xxd lz4"
+        "apt-get update && apt-get install --yes --no-install-recommends chromium-headless-shell tcpdump tshark xxd lz4"
         in before_update[0]
     )
     assert f"{tool.CHOICE}=none" in before_update[0]
     install, *before_install = (tmp_path / "call-install-8").read_text().splitlines()
-    assert install == "apt-get install --yes --no-install-recommends chromium tcpdump tshark xxd lz4"
+    assert install == "apt-get install --yes --no-install-recommends chromium-headless-shell tcpdump tshark xxd lz4"
     assert before_install == [*before_update, "packages that apt-get installs now: libnspr4 chromium"]
 
 

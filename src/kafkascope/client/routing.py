@@ -138,19 +138,13 @@ ROUTES: dict[str, _Rule] = _table(
             " DescribeShareGroupOffsets AlterShareGroupOffsets DeleteShareGroupOffsets StreamsGroupHeartbeat"
             " StreamsGroupDescribe StreamsGroupTopologyDescriptionUpdate",
         ),
-        (
-            _transaction,
-            "InitProducerId AddPartitionsToTxn AddOffsetsToTxn EndTxn DescribeTransactions",
-        ),
+        (_transaction, "InitProducerId AddPartitionsToTxn AddOffsetsToTxn EndTxn DescribeTransactions"),
         (
             _share_state,
             "InitializeShareGroupState ReadShareGroupState WriteShareGroupState DeleteShareGroupState"
             " ReadShareGroupStateSummary",
         ),
-        (
-            _config_owner,
-            "DescribeConfigs AlterConfigs IncrementalAlterConfigs",
-        ),
+        (_config_owner, "DescribeConfigs AlterConfigs IncrementalAlterConfigs"),
         (
             _controller,
             "CreateTopics DeleteTopics CreatePartitions ElectLeaders AlterPartitionReassignments"

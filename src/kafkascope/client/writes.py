@@ -39,10 +39,7 @@ WRITES: dict[str, tuple[str, str]] = {
     "AlterShareGroupOffsets": ("set the start offsets of share group", "groupId"),
     "DeleteShareGroupOffsets": ("delete the offsets of share group", "groupId"),
     "InitProducerId": ("allocate a producer id, or fence the producers of transactional id", "transactionalId"),
-    "AddPartitionsToTxn": (
-        "add partitions to transactions",
-        "transactions.transactionalId v3AndBelowTransactionalId",
-    ),
+    "AddPartitionsToTxn": ("add partitions to transactions", "transactions.transactionalId v3AndBelowTransactionalId"),
     "AddOffsetsToTxn": ("add offsets to transaction", "transactionalId"),
     "EndTxn": ("end transaction", "transactionalId"),
     "TxnOffsetCommit": ("commit offsets in transaction", "transactionalId"),

@@ -100,12 +100,7 @@ def decode_part(
 
 def finish(walk: Walk, value: dict[str, Any]) -> Decoded:
     return Decoded(
-        walk.layout.message.name,
-        walk.layout.version,
-        value,
-        not walk.reasons,
-        walk.all_reasons(),
-        tuple(walk.spans),
+        walk.layout.message.name, walk.layout.version, value, not walk.reasons, walk.all_reasons(), tuple(walk.spans)
     )
 
 

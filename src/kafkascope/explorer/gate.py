@@ -24,12 +24,7 @@ class Gate:
     """Admits `at_once` requests. Of the next ones, `queued` wait for at most `seconds`."""
 
     def __init__(
-        self,
-        reason: str,
-        at_once: int,
-        *,
-        queued: int = MAX_QUEUED_REQUESTS,
-        seconds: float = MAX_QUEUE_SECONDS,
+        self, reason: str, at_once: int, *, queued: int = MAX_QUEUED_REQUESTS, seconds: float = MAX_QUEUE_SECONDS
     ) -> None:
         self._reason = reason
         self._free = at_once

@@ -23,14 +23,7 @@ def lake_kinds(where: str) -> tuple[Kind, ...]:
 
     return (
         Kind("lake", "lake/index.html", "lake.html", of(overview.make), lasting=False, gate=LAKE),
-        Kind(
-            "lake_findings",
-            "lake/findings.html",
-            "lake_findings.html",
-            of(findings.make),
-            lasting=False,
-            gate=LAKE,
-        ),
+        Kind("lake_findings", "lake/findings.html", "lake_findings.html", of(findings.make), lasting=False, gate=LAKE),
         Kind(
             "lake_exchanges",
             "lake/exchanges.html",
@@ -45,7 +38,7 @@ def lake_kinds(where: str) -> tuple[Kind, ...]:
             "lake/records/{table}.html",
             "lake_records.html",
             of(records.make),
-            query=records.QUERY,
+            query=records.RECORD_QUERY,
             lasting=False,
             gate=LAKE,
         ),

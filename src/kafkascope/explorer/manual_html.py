@@ -87,8 +87,8 @@ class _Renderer(RendererHTML):
     def heading_open(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:  # noqa: ARG002
         state: _State = env["state"]
         level = int(tokens[idx].tag[1:])
-        closed = [one for one in state.sections if one >= level]
-        state.sections = [*(one for one in state.sections if one < level), level]
+        closed = [depth for depth in state.sections if depth >= level]
+        state.sections = [*(depth for depth in state.sections if depth < level), level]
         state.heading, state.tables = tokens[idx + 1].content.replace("`", ""), 0
         place = escape(state.places.pop(0))
         return f'{"</section>" * len(closed)}<section id="{place}">\n<{tokens[idx].tag}>'

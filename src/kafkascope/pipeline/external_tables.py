@@ -17,14 +17,16 @@ def catalog_sql(lake: str | os.PathLike[str] | Lake, schema: str = "kafka") -> l
     needs Delta's jar for them. Run them again when the lake has new tables, or tables new columns."""
     home = lake if isinstance(lake, Lake) else open_lake(lake)
     tables = f"{schema}_tables"
-    statements = [f"CREATE SCHEMA IF NOT EXISTS {_name(one)}" for one in (tables, schema)]
+    statements = [f"CREATE SCHEMA IF NOT EXISTS {_name(word)}" for word in (tables, schema)]
     for name in home.tables():
         place = home.table(name).uri.replace("s3://", "s3a://")
         table = f"{_name(tables)}.{_name(name)}"
         statements.append(f"CREATE TABLE IF NOT EXISTS {table} USING delta LOCATION {_text(place)}")
         columns = table_in(home, name).schema.names
         texts = column_texts(name, columns)
-        listed = ", ".join(_name(one) + (f" COMMENT {_text(texts[one])}" if one in texts else "") for one in columns)
+        listed = ", ".join(
+            _name(word) + (f" COMMENT {_text(texts[word])}" if word in texts else "") for word in columns
+        )
         rows = f"SELECT {', '.join(map(_name, columns))} FROM {table}"  # noqa: S608 - names of our own
         if INGEST_ID in columns and name != CAPTURES:
             visible = f"SELECT {INGEST_ID} FROM {_name(tables)}.{CAPTURES}"  # noqa: S608

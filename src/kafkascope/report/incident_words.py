@@ -33,13 +33,13 @@ CAUSE_WORDS = {
 def impact_words(impact: Mapping[str, float]) -> list[str]:
     """`4 records late`, `2.1 s without a leader`: worst first."""
     words = []
-    for name, one, several in (
+    for name, single, several in (
         ("records_archived", "1 record lost", "records lost"),
         ("records_late", "1 record late", "records late"),
         ("calls_failed", "1 call failed", "calls failed"),
     ):
         if impact.get(name):
-            words.append(one if impact[name] == 1 else f"{number(impact[name])} {several}")
+            words.append(single if impact[name] == 1 else f"{number(impact[name])} {several}")
     for name, phrase in (
         ("seconds_without_leader", "{} without a leader"),
         ("seconds_without_owner", "tasks without owner for {} in all"),

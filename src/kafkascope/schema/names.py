@@ -100,14 +100,14 @@ def describe_kind(name: str, kind: str) -> str:
     return "a record" if kind in RECORD_KINDS else "an API" if kind == "API" else f"a {kind}"
 
 
-def close_names(name: str, kinds: Collection[str] = ANY, most: int = 3) -> list[str]:
+def close_names(name: str, kinds: Collection[str] = ANY) -> list[str]:
     # difflib costs 10 ms to import: only a mistake pays for it.
     from difflib import get_close_matches
 
     candidates = {lower: present for lower, present in _by_lower_name().items() if index()[present].kind in kinds}
     if "API" in kinds:
         candidates |= _apis_by_lower_name()
-    near = get_close_matches(_plain(name), candidates, n=most, cutoff=0.75)
+    near = get_close_matches(_plain(name), candidates, n=3, cutoff=0.75)
     return list(dict.fromkeys(candidates[item] for item in near))
 
 

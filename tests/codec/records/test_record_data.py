@@ -127,6 +127,7 @@ def test_no_bytes_are_no_batches() -> None:
     assert encode_records([]) == b""
 
 
+@pytest.mark.heavy
 def test_control_batches_say_what_they_command() -> None:
     """protocol note 35."""
     made = {made.name: only(decode_records(made.data)) for made in made_by_java() if made.name.startswith("control")}
@@ -157,6 +158,7 @@ def test_unknown_control_record_is_data(key: bytes | None, type_: int | None) ->
     assert control_records(only(decode_records(BATCH))) == ()
 
 
+@pytest.mark.heavy
 def test_delete_horizon_stands_in_for_the_base_timestamp() -> None:
     """protocol note 35, KIP-534: the records' own times are told from it by negative deltas."""
     made = next(made for made in made_by_java() if made.name == "magic 2 none delete horizon")
@@ -165,6 +167,7 @@ def test_delete_horizon_stands_in_for_the_base_timestamp() -> None:
     assert [record.timestamp for record in batch.records or ()] == [1_700_000_000_000] * 2
 
 
+@pytest.mark.heavy
 def test_compaction_leaves_batches_without_records() -> None:
     """protocol note 35: the header stays for the producer's sake, with the offsets that it had."""
     made = next(made for made in made_by_java() if made.name == "magic 2 gzip emptied by compaction")

@@ -8,19 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kafkascope.capture.base.flow import (
-    Connection,
-    FrameKind,
-    Frames,
-    Problem,
-)
+from kafkascope.capture.base.flow import Connection, FrameKind, Frames, Problem
 from kafkascope.capture.base.numbers import Number, Numbers
 from kafkascope.capture.base.problems import merged
 from kafkascope.capture.exchanges.exchanges import ExchangeBatch
 from kafkascope.capture.exchanges.pairing import STATUSES
-from kafkascope.capture.frames.headers import (
-    Frame,
-)
+from kafkascope.capture.frames.headers import Frame
 from kafkascope.columnar.compiling.jit import jit
 
 # Problems of one kind are counted, and the first few are kept to be shown.

@@ -9,22 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kafkascope.capture.base.flow import (
-    FrameKind,
-    Int64s,
-)
+from kafkascope.capture.base.flow import FrameKind, Int64s
 from kafkascope.capture.base.memory_view import Content
 from kafkascope.capture.base.numbers import Number
 from kafkascope.capture.exchanges.exchanges import ExchangeBatch
 from kafkascope.capture.exchanges.facts import UNSUPPORTED_VERSION, Facts
-from kafkascope.capture.frames.headers import (
-    API_VERSIONS,
-    Frame,
-    FrameRows,
-)
-from kafkascope.capture.frames.scan_program import (
-    Fact,
-)
+from kafkascope.capture.frames.headers import API_VERSIONS, Frame, FrameRows
+from kafkascope.capture.frames.scan_program import Fact
 from kafkascope.columnar.compiling.jit import jit
 from kafkascope.schema.catalog import apis, message
 

@@ -18,15 +18,8 @@ from kafkascope.capture.exchanges.exchanges import (
     software_of,
 )
 from kafkascope.capture.exchanges.identity import connection_name, text_hash
-from kafkascope.capture.exchanges.pairing import (
-    PairStatus,
-)
-from kafkascope.capture.frames.headers import (
-    API_VERSIONS,
-    Frame,
-    FrameRows,
-    read_headers,
-)
+from kafkascope.capture.exchanges.pairing import PairStatus
+from kafkascope.capture.frames.headers import API_VERSIONS, Frame, FrameRows, read_headers
 from kafkascope.capture.frames.scan_program import ScanPrograms
 
 # On the wire, every frame has its length in front.

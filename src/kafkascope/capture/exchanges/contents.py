@@ -4,18 +4,8 @@ import numpy as np
 
 from kafkascope.capture.base.checked import writable
 from kafkascope.capture.base.flow import Bytes
-from kafkascope.capture.frames.body_scan import (
-    NAME_WIDTH,
-    ScanResult,
-    make_stack,
-    scan,
-)
-from kafkascope.capture.frames.scan_program import (
-    REQUEST,
-    RESPONSE,
-    Fact,
-    ScanPrograms,
-)
+from kafkascope.capture.frames.body_scan import NAME_WIDTH, ScanResult, make_stack, scan
+from kafkascope.capture.frames.scan_program import REQUEST, RESPONSE, Fact, ScanPrograms
 from kafkascope.schema.catalog import message
 
 _NO_NAMES = np.empty((0, NAME_WIDTH), np.int64)

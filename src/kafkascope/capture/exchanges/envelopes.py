@@ -8,17 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from kafkascope.capture.base.checked import place
-from kafkascope.capture.base.flow import (
-    FrameKind,
-)
+from kafkascope.capture.base.flow import FrameKind
 from kafkascope.capture.base.memory_view import Content
-from kafkascope.capture.frames.headers import (
-    Frame,
-    FrameRows,
-    flexible_from,
-    parse_headers,
-    uvarint,
-)
+from kafkascope.capture.frames.headers import Frame, FrameRows, flexible_from, parse_headers, uvarint
 from kafkascope.columnar.compiling.jit import jit
 
 

@@ -137,9 +137,9 @@ def _inside(request: bytes | None, response: bytes | None) -> Iterator[tuple[Dec
         )
 
 
-def to_exchanges(batch: ExchangeBatch, names: list[Names], columns: pa.RecordBatch | None = None) -> Iterator[Exchange]:
-    """One per row; `columns` are those of the batch, if the caller has them already."""
-    yield from pick_exchanges(batch, names, columns or to_arrow(batch), range(len(batch)))
+def to_exchanges(batch: ExchangeBatch, names: list[Names]) -> Iterator[Exchange]:
+    """One per row."""
+    yield from pick_exchanges(batch, names, to_arrow(batch), range(len(batch)))
 
 
 def pick_exchanges(

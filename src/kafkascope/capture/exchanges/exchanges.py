@@ -9,21 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from kafkascope.capture.base.checked import differing_bytes, place
-from kafkascope.capture.base.flow import (
-    Connection,
-    FrameKind,
-    Frames,
-)
+from kafkascope.capture.base.flow import Connection, FrameKind, Frames
 from kafkascope.capture.base.memory_view import NO_BYTES, Content
 from kafkascope.capture.base.numbers import Number, Numbers
 from kafkascope.capture.exchanges.bodies import decode_request
 from kafkascope.capture.exchanges.facts import Facts, read_facts
 from kafkascope.capture.exchanges.identity import address_text, connection_hash
-from kafkascope.capture.exchanges.pairing import (
-    Pairs,
-    PairStatus,
-    pair,
-)
+from kafkascope.capture.exchanges.pairing import Pairs, PairStatus, pair
 from kafkascope.capture.frames.frame_table import NO_FRAMES
 from kafkascope.capture.frames.headers import (
     API_VERSIONS,

@@ -11,30 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from kafkascope.capture.base.checked import place, read_i16
-from kafkascope.capture.base.flow import (
-    FrameKind,
-)
+from kafkascope.capture.base.flow import FrameKind
 from kafkascope.capture.base.memory_view import Content
 from kafkascope.capture.base.numbers import Number, Numbers
 from kafkascope.capture.exchanges.bodies import decode_request, decode_response, other_layouts
 from kafkascope.capture.exchanges.envelopes import InnerExchanges, open_envelopes
-from kafkascope.capture.frames.body_scan import (
-    KEEP_NONE,
-    NAME_WIDTH,
-    SEVERAL,
-    THE_ONE,
-    ScanResult,
-    make_stack,
-    scan,
-)
-from kafkascope.capture.frames.headers import (
-    API_VERSIONS,
-    MOST_KEYS,
-    MOST_VERSIONS,
-    Frame,
-    FrameRows,
-    skip_tags,
-)
+from kafkascope.capture.frames.body_scan import KEEP_NONE, NAME_WIDTH, SEVERAL, THE_ONE, ScanResult, make_stack, scan
+from kafkascope.capture.frames.headers import API_VERSIONS, MOST_KEYS, MOST_VERSIONS, Frame, FrameRows, skip_tags
 from kafkascope.capture.frames.scan_program import (
     NO_PROGRAM,
     NOT_COMPILED,

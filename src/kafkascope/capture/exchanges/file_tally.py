@@ -7,14 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kafkascope.capture.base.flow import (
-    Connection,
-    FrameKind,
-    Frames,
-    Int64s,
-    PieceKind,
-    Pieces,
-)
+from kafkascope.capture.base.flow import Connection, FrameKind, Frames, Int64s, PieceKind, Pieces
 from kafkascope.capture.base.numbers import Numbers
 from kafkascope.capture.exchanges.account import FrameCounts
 from kafkascope.capture.exchanges.exchanges import Recordings

@@ -15,9 +15,7 @@ from kafkascope.capture.exchanges.exchanges import ExchangeBatch
 from kafkascope.capture.exchanges.facts import ENVELOPE
 from kafkascope.capture.exchanges.record_sizes import with_sizes
 from kafkascope.capture.exchanges.waiting_bodies import LONG_BYTES, Block, Group, copied
-from kafkascope.capture.frames.headers import (
-    Frame,
-)
+from kafkascope.capture.frames.headers import Frame
 from kafkascope.columnar.decode import ERROR, decode_columns
 from kafkascope.columnar.program import compile_program
 from kafkascope.limits import MAX_BODY_BYTES, MAX_CAREFUL_FRAME_BYTES

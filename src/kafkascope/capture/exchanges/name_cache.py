@@ -12,16 +12,9 @@ import numpy as np
 from kafkascope.capture.base.bounded_dict import BoundedDict
 from kafkascope.capture.exchanges.bodies import decode_request, decode_response
 from kafkascope.capture.exchanges.exchanges import ExchangeBatch
-from kafkascope.capture.exchanges.pairing import (
-    PairStatus,
-)
-from kafkascope.capture.frames.headers import (
-    Frame,
-)
-from kafkascope.capture.frames.scan_program import (
-    Fact,
-    NameKind,
-)
+from kafkascope.capture.exchanges.pairing import PairStatus
+from kafkascope.capture.frames.headers import Frame
+from kafkascope.capture.frames.scan_program import Fact, NameKind
 from kafkascope.codec.json_form import uuid_text
 from kafkascope.errors import DecodeError
 from kafkascope.limits import MAX_CAREFUL_FRAME_BYTES, MAX_LEARNT_BYTES, MAX_SESSION_NAME_BYTES

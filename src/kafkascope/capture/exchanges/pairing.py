@@ -19,14 +19,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kafkascope.capture.base.flow import (
-    FrameKind,
-)
+from kafkascope.capture.base.flow import FrameKind
 from kafkascope.capture.base.numbers import Number, Numbers
-from kafkascope.capture.frames.headers import (
-    Frame,
-    FrameRows,
-)
+from kafkascope.capture.frames.headers import Frame, FrameRows
 from kafkascope.columnar.compiling.jit import jit
 
 

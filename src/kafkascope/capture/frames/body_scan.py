@@ -10,13 +10,7 @@ import numpy.typing as npt
 from kafkascope.capture.base.checked import differing_bytes, read_i16, read_i32
 from kafkascope.capture.base.numbers import Number, Numbers
 from kafkascope.capture.frames.headers import varint
-from kafkascope.capture.frames.scan_program import (
-    NOTED,
-    OWN,
-    Fact,
-    NameKind,
-    ScanOp,
-)
+from kafkascope.capture.frames.scan_program import NOTED, OWN, Fact, NameKind, ScanOp
 from kafkascope.columnar.compiling.jit import jit
 from kafkascope.limits import MAX_STRING_BYTES
 

@@ -5,12 +5,7 @@ from typing import Any
 
 from kafkascope.capture.base.checked import copy
 from kafkascope.capture.base.numbers import Number
-from kafkascope.capture.frames.frame_table import (
-    CHUNK,
-    MOVED,
-    FrameCount,
-    Partial,
-)
+from kafkascope.capture.frames.frame_table import CHUNK, MOVED, FrameCount, Partial
 from kafkascope.columnar.compiling.jit import jit
 
 

@@ -2,19 +2,8 @@
 
 from kafkascope.capture.frames.chunks import damage
 from kafkascope.capture.frames.detect.resync import RequestsById
-from kafkascope.capture.frames.frame_table import (
-    CHUNK,
-    FrameCount,
-    Output,
-    Partial,
-    Tables,
-    wider,
-)
-from kafkascope.capture.frames.split import (
-    SplitStop,
-    end_damaged,
-    has_header,
-)
+from kafkascope.capture.frames.frame_table import CHUNK, FrameCount, Output, Partial, Tables, wider
+from kafkascope.capture.frames.split import SplitStop, end_damaged, has_header
 from kafkascope.capture.frames.token_frames import judge_last
 
 

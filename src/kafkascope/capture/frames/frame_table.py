@@ -11,10 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kafkascope.capture.base.flow import Bytes, Frames, Int32s, Int64s, Problem, ProtocolVerdict, Uint8s
-from kafkascope.capture.frames.detect.start import (
-    UNKNOWN,
-    Opening,
-)
+from kafkascope.capture.frames.detect.start import UNKNOWN, Opening
 from kafkascope.capture.tcp.stream_table import longer
 from kafkascope.limits import MAX_UNFINISHED_BYTES
 

@@ -9,12 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kafkascope.capture.base.checked import place, read_i16, read_i32, writable
-from kafkascope.capture.base.flow import (
-    Bytes,
-    FrameKind,
-    Frames,
-    plain,
-)
+from kafkascope.capture.base.flow import Bytes, FrameKind, Frames, plain
 from kafkascope.capture.base.memory_view import NO_BYTES, Content
 from kafkascope.capture.base.numbers import Number, Numbers
 from kafkascope.codec.frame import header_version

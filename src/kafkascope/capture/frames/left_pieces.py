@@ -8,18 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kafkascope.capture.base.flow import (
-    Int64s,
-    PieceKind,
-)
+from kafkascope.capture.base.flow import Int64s, PieceKind
 from kafkascope.capture.base.memory_view import Content
 from kafkascope.capture.base.numbers import Number
 from kafkascope.capture.frames.detect.resync import PieceGroup
-from kafkascope.capture.frames.detect.start import (
-    MOST_PIECES,
-    UNKNOWN,
-    Opening,
-)
+from kafkascope.capture.frames.detect.start import MOST_PIECES, UNKNOWN, Opening
 from kafkascope.capture.frames.frame_table import (
     FRESH,
     PYTHON,

@@ -2,14 +2,7 @@
 
 from kafkascope.capture.base.flow import Bytes, Int64s
 from kafkascope.capture.frames.chunks import free_chunks
-from kafkascope.capture.frames.frame_table import (
-    CHUNK,
-    MOVED,
-    STEP_CHUNKS,
-    Partial,
-    Tables,
-    give_back,
-)
+from kafkascope.capture.frames.frame_table import CHUNK, MOVED, STEP_CHUNKS, Partial, Tables, give_back
 
 
 def move_long(tables: Tables, state: Int64s, body: Bytes) -> None:

@@ -6,10 +6,7 @@ from enum import IntEnum
 from typing import Any
 
 from kafkascope.capture.base.checked import copy, place, read_i16, read_i32
-from kafkascope.capture.base.flow import (
-    FrameKind,
-    PieceKind,
-)
+from kafkascope.capture.base.flow import FrameKind, PieceKind
 from kafkascope.capture.base.numbers import Number
 from kafkascope.capture.frames.chunks import begin_frame, collect, collected, damage, free_chunks, held_bytes
 from kafkascope.capture.frames.detect.grade import SMALLEST_REQUEST, SMALLEST_RESPONSE

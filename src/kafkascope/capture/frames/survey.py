@@ -7,25 +7,10 @@ from typing import Any
 import numpy as np
 
 from kafkascope.capture.base.checked import writable
-from kafkascope.capture.base.flow import (
-    Connection,
-    PieceKind,
-    Pieces,
-    ProtocolVerdict,
-    plain,
-)
+from kafkascope.capture.base.flow import Connection, PieceKind, Pieces, ProtocolVerdict, plain
 from kafkascope.capture.base.numbers import Number, Numbers
-from kafkascope.capture.frames.detect.start import (
-    HINTED,
-    IS_TLS,
-    UNKNOWN,
-    Opening,
-)
-from kafkascope.capture.frames.frame_table import (
-    FrameCount,
-    PieceColumns,
-    Tables,
-)
+from kafkascope.capture.frames.detect.start import HINTED, IS_TLS, UNKNOWN, Opening
+from kafkascope.capture.frames.frame_table import FrameCount, PieceColumns, Tables
 from kafkascope.columnar.compiling.jit import jit
 
 _UINT8, _INT32, _INT64 = np.dtype(np.uint8), np.dtype(np.int32), np.dtype(np.int64)

@@ -1,17 +1,9 @@
 """Decides whether the last frame is a raw SASL token, where the framing kernel isn't sure."""
 
-from kafkascope.capture.base.flow import (
-    FrameKind,
-)
+from kafkascope.capture.base.flow import FrameKind
 from kafkascope.capture.frames.detect.cut_packets import request_head
 from kafkascope.capture.frames.detect.resync import RequestsById
-from kafkascope.capture.frames.frame_table import (
-    ConnSlot,
-    FrameCount,
-    Output,
-    Partial,
-    Tables,
-)
+from kafkascope.capture.frames.frame_table import ConnSlot, FrameCount, Output, Partial, Tables
 from kafkascope.capture.frames.split import remember_frame
 from kafkascope.capture.frames.tokens import is_request, is_response
 

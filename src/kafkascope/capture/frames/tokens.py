@@ -7,9 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kafkascope.capture.base.checked import read_i16, read_i32
-from kafkascope.capture.base.flow import (
-    FrameKind,
-)
+from kafkascope.capture.base.flow import FrameKind
 from kafkascope.capture.base.numbers import Number
 from kafkascope.capture.frames.detect.grade import (
     MOST_KEYS,
@@ -21,17 +19,8 @@ from kafkascope.capture.frames.detect.grade import (
     grade_response,
     is_known,
 )
-from kafkascope.capture.frames.detect.start import (
-    Scanning,
-    StartVerdict,
-    check_request,
-)
-from kafkascope.capture.frames.frame_table import (
-    REMEMBERED,
-    ConnSlot,
-    Partial,
-    Tables,
-)
+from kafkascope.capture.frames.detect.start import Scanning, StartVerdict, check_request
+from kafkascope.capture.frames.frame_table import REMEMBERED, ConnSlot, Partial, Tables
 from kafkascope.columnar.compiling.jit import jit
 
 # Correlation ids are counted from 0. Tokens begin with letters or an ASN.1 tag, not with a small number.

@@ -12,12 +12,7 @@ import numpy as np
 from kafkascope.capture.base.flow import Bytes, Flows, Int64s, Packets, Segments
 from kafkascope.capture.base.problems import Problems, counted
 from kafkascope.capture.files.link import IPV4, IPV6
-from kafkascope.capture.net.dissect import (
-    DissectStop,
-    Fragment,
-    SkipReason,
-    dissect,
-)
+from kafkascope.capture.net.dissect import DissectStop, Fragment, SkipReason, dissect
 from kafkascope.capture.net.flow_table import FlowTable
 from kafkascope.capture.net.fragments import Datagram, DatagramKey, FragmentStore
 

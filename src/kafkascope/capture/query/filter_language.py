@@ -279,10 +279,9 @@ class _Parser:
             if not column.endswith(("_us", "_ms")):
                 raise self._fail(f"{column} isn't a duration", at)
             return value
-        fits = {
-            pa.string(): isinstance(value, str),
-            pa.bool_(): isinstance(value, bool),
-        }.get(type_, isinstance(value, (int, float)) and not isinstance(value, bool))
+        fits = {pa.string(): isinstance(value, str), pa.bool_(): isinstance(value, bool)}.get(
+            type_, isinstance(value, (int, float)) and not isinstance(value, bool)
+        )
         if not fits:
             expected = {pa.string(): "text in quotes", pa.bool_(): "true or false"}.get(type_, "a number")
             raise self._fail(f"{column} is compared with {expected}", at)

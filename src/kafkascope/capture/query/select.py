@@ -14,9 +14,7 @@ from kafkascope.capture.exchanges.exchange_columns import TIME
 from kafkascope.capture.exchanges.exchanges import ExchangeBatch
 from kafkascope.capture.exchanges.facts import ENVELOPE
 from kafkascope.capture.exchanges.name_cache import Names
-from kafkascope.capture.frames.headers import (
-    Frame,
-)
+from kafkascope.capture.frames.headers import Frame
 from kafkascope.limits import MAX_CAREFUL_FRAME_BYTES
 from kafkascope.schema.names import matches
 

@@ -9,12 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kafkascope.capture.query.tallies import (
-    OTHERS,
-    Ints,
-    Measure,
-    Tallies,
-)
+from kafkascope.capture.query.tallies import OTHERS, Ints, Measure, Tallies
 
 
 @dataclass(slots=True)

@@ -17,16 +17,10 @@ from kafkascope.capture.base.problems import Problems
 from kafkascope.capture.exchanges.exchange_columns import KNOWN_FROM_NS
 from kafkascope.capture.exchanges.exchanges import Ends, ExchangeBatch, Recordings, make_batch
 from kafkascope.capture.exchanges.identity import text_hash
-from kafkascope.capture.exchanges.pairing import (
-    PairStatus,
-)
+from kafkascope.capture.exchanges.pairing import PairStatus
 from kafkascope.capture.exchanges.record_sizes import NO_SIZES, Sizes, drop_sizes, sizes_in
 from kafkascope.capture.files.source import FollowPolicy, Input
-from kafkascope.capture.frames.headers import (
-    API_VERSIONS,
-    Frame,
-    read_headers,
-)
+from kafkascope.capture.frames.headers import API_VERSIONS, Frame, read_headers
 from kafkascope.capture.frames.scan_program import ScanPrograms
 from kafkascope.capture.request_log.lines import MARK, LogLine, LogLines, LongLine, parse_time
 from kafkascope.codec.frame import encode_frame

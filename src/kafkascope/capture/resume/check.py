@@ -4,10 +4,7 @@ become rows, places and sizes in the kernels' tables: only numbers that a run ca
 from collections.abc import Iterable
 from typing import Any
 
-from kafkascope.capture.base.flow import (
-    FrameKind,
-    PieceKind,
-)
+from kafkascope.capture.base.flow import FrameKind, PieceKind
 from kafkascope.capture.frames import frame_table as frames
 from kafkascope.capture.frames.detect.start import HINTED, UNKNOWN
 from kafkascope.capture.resume.state import NOWHERE, PACKET_BITS, Carried, CarriedPieces, CarriedSearch, CarriedStream

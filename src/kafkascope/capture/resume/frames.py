@@ -7,9 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from kafkascope.capture.base.flow import (
-    PieceKind,
-)
+from kafkascope.capture.base.flow import PieceKind
 from kafkascope.capture.frames.chunks import begin_frame, collect, free_chunks
 from kafkascope.capture.frames.detect.detection import Undecided
 from kafkascope.capture.frames.detect.resync import Run, Search
@@ -32,12 +30,10 @@ from kafkascope.capture.frames.frame_table import (
 from kafkascope.capture.frames.framing import Framer
 from kafkascope.capture.frames.framing_state import CONNECTION_COST, PIECE_COST
 from kafkascope.capture.frames.split import claim_slot, end_stream
-from kafkascope.capture.resume.places import earliest
+from kafkascope.capture.resume.places import adjacent_merged, earliest
 from kafkascope.capture.resume.reread import RereadRanges
 from kafkascope.capture.resume.state import NOWHERE, Carried, CarriedPieces, CarriedSearch, Ints
-from kafkascope.capture.tcp.stream_table import (
-    Stream,
-)
+from kafkascope.capture.tcp.stream_table import Stream
 
 # Values of `framing` besides PYTHON, SKIP and FRESH.
 FRAMED, SEARCHED = 0, 1
@@ -180,20 +176,18 @@ def add_frame_ranges(carried: Carried, number: int, flow: int, place: Place, ran
         if search is not None and search.run_bytes:
             low = search.run_offset
             ranges.add(at, flow, base, low, low + search.run_bytes, place(search.place))
-        for low, high, packet in _runs(carried.pieces, direction, place):
+        pieces = carried.pieces.entries if carried.pieces is not None else ()
+        known = (
+            (low, low + size, p) for kind, d, low, size, _, p in pieces if (kind, d) == (PieceKind.BYTES, direction)
+        )
+        for low, high, packet in adjacent_merged(known, place):
             ranges.add(at, flow, base, low, high, packet)
 
 
-def _runs(pieces: CarriedPieces | None, direction: int, place: Place) -> list[tuple[int, int, int]]:
-    """The byte ranges of one direction, with adjacent ones merged."""
-    runs: list[tuple[int, int, int]] = []
+def _byte_ranges(pieces: CarriedPieces | None, direction: int) -> Iterator[tuple[int, int, int]]:
     for kind, way, offset, length, _, packet in pieces.entries if pieces is not None else ():
         if kind == PieceKind.BYTES and way == direction:
-            if runs and runs[-1][1] == offset:
-                runs[-1] = (runs[-1][0], offset + length, min(runs[-1][2], place(packet)))
-            else:
-                runs.append((offset, offset + length, place(packet)))
-    return runs
+            yield offset, offset + length, packet
 
 
 def restore_framing(framer: Framer, carried: Carried, number: int, place: Place, ranges: RereadRanges) -> list[str]:

@@ -9,16 +9,11 @@ import numpy.typing as npt
 from kafkascope.capture.base.flow import Connection, Frames
 from kafkascope.capture.exchanges.exchanges import Ends, Pairer
 from kafkascope.capture.exchanges.identity import address_text, connection_name, exchange_ids
-from kafkascope.capture.frames.headers import (
-    Frame,
-    read_headers,
-)
+from kafkascope.capture.frames.headers import Frame, read_headers
 from kafkascope.capture.resume.places import earliest
 from kafkascope.capture.resume.reread import RereadRanges
 from kafkascope.capture.resume.state import Carried, Ints
-from kafkascope.capture.tcp.stream_table import (
-    Stream,
-)
+from kafkascope.capture.tcp.stream_table import Stream
 
 Place = Callable[[int], int]
 _KEPT = (

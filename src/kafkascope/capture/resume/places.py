@@ -1,20 +1,14 @@
 """Converts packet numbers of a run to places that outlive it and back, and notes which packets held late bytes."""
 
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from kafkascope.capture.base.flow import (
-    Int64s,
-    PieceKind,
-    Pieces,
-)
+from kafkascope.capture.base.flow import Int64s, PieceKind, Pieces
 from kafkascope.capture.exchanges.exchanges import Recordings
-from kafkascope.capture.frames.frame_table import (
-    Partial,
-)
+from kafkascope.capture.frames.frame_table import Partial
 from kafkascope.capture.resume.state import NOWHERE, PACKET_BITS, Carried
 
 _PACKET = (1 << PACKET_BITS) - 1
@@ -119,3 +113,14 @@ def earliest(late: npt.NDArray[np.int64] | None, low: int, high: int, packet: in
         return packet
     over = late[(late[:, 1] < high) & (late[:, 2] > low)]
     return min(packet, int(over[:, 3].min())) if len(over) else packet
+
+
+def adjacent_merged(ranges: Iterable[tuple[int, int, int]], place: Callable[[int], int]) -> list[tuple[int, int, int]]:
+    """(start, end, packet) of byte ranges in order; adjacent ones become one, with the earliest packet."""
+    merged: list[tuple[int, int, int]] = []
+    for low, high, packet in ranges:
+        if merged and merged[-1][1] == low:
+            merged[-1] = (merged[-1][0], high, min(merged[-1][2], place(packet)))
+        else:
+            merged.append((low, high, place(packet)))
+    return merged

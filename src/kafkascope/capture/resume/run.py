@@ -8,27 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from kafkascope.capture.base.flow import (
-    Connection,
-    Endpoints,
-    Flows,
-    Frames,
-    Int64s,
-    PieceKind,
-    Problem,
-)
+from kafkascope.capture.base.flow import Connection, Endpoints, Flows, Frames, Int64s, PieceKind, Problem
 from kafkascope.capture.exchanges.exchanges import Ends, ExchangeBatch, Pairer, Recordings
 from kafkascope.capture.exchanges.identity import connection_hash, connection_name
 from kafkascope.capture.exchanges.pairing import LONGEST_WAIT_NS
 from kafkascope.capture.files.packets import CHUNK_BYTES
 from kafkascope.capture.files.source import Input
-from kafkascope.capture.frames.frame_table import (
-    Partial,
-)
+from kafkascope.capture.frames.frame_table import Partial
 from kafkascope.capture.frames.framing import Framer
-from kafkascope.capture.frames.headers import (
-    Frame,
-)
+from kafkascope.capture.frames.headers import Frame
 from kafkascope.capture.resume.choose import Choice
 from kafkascope.capture.resume.frames import (
     Framing,
@@ -60,10 +48,7 @@ from kafkascope.capture.resume.tcp import (
     row_of,
 )
 from kafkascope.capture.tcp.reassembly import TRAILING_NS, Reassembler
-from kafkascope.capture.tcp.stream_table import (
-    Conn,
-    Stream,
-)
+from kafkascope.capture.tcp.stream_table import Conn, Stream
 
 # A broker closes a connection that is idle for connections.max.idle.ms, ten minutes by default, with a FIN.
 IDLE_NS = 2 * LONGEST_WAIT_NS

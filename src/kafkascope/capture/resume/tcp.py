@@ -6,11 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from kafkascope.capture.base.flow import (
-    Connection,
-    Int64s,
-    PieceKind,
-)
+from kafkascope.capture.base.flow import Connection, Int64s, PieceKind
+from kafkascope.capture.resume.places import adjacent_merged
 from kafkascope.capture.resume.reread import RereadRanges
 from kafkascope.capture.resume.state import Carried, Ints
 from kafkascope.capture.tcp.reassembly import ENDINGS, Reassembler
@@ -81,20 +78,9 @@ def has_unfinished(tables: Tables, number: int) -> bool:
 
 def add_early_ranges(carried: Carried, number: int, flow: int, place: Place, ranges: RereadRanges) -> None:
     for direction, stream in enumerate(carried.streams):
-        for low, high, packet in _joined(stream.early, place):
+        known = ((low, high, packet) for kind, low, high, _, packet in stream.early if kind == PieceKind.BYTES)
+        for low, high, packet in adjacent_merged(known, place):
             ranges.add(2 * number + direction, flow, stream.row[Stream.BASE], low, high, packet)
-
-
-def _joined(early: Sequence[Ints], place: Place) -> list[tuple[int, int, int]]:
-    """The ranges of early bytes, with adjacent ones merged."""
-    ranges: list[tuple[int, int, int]] = []
-    for kind, low, high, _, packet in early:
-        if kind == PieceKind.BYTES:
-            if ranges and ranges[-1][1] == low:
-                ranges[-1] = (ranges[-1][0], high, min(ranges[-1][2], place(packet)))
-            else:
-                ranges.append((low, high, place(packet)))
-    return ranges
 
 
 def restore(
@@ -133,11 +119,8 @@ def restore(
                     tables.marks[ring, (end >> 10) & (MARKS - 1)] = end, time
             unread += [(number, unread_part) for unread_part in _hold(tables, at, stream.early, place, ranges, spill)]
     counts = tables.counts
-    counts[StreamCount.CONNECTIONS], counts[StreamCount.WANT_CONNECTIONS], counts[StreamCount.WANT_NODES] = (
-        len(carried),
-        0,
-        0,
-    )
+    counts[StreamCount.CONNECTIONS] = len(carried)
+    counts[StreamCount.WANT_CONNECTIONS] = counts[StreamCount.WANT_NODES] = 0
     counts[StreamCount.OTHERS] = sum(connection.protocol != PROTOCOLS[KAFKA] for connection in carried)
     counts[StreamCount.SPILL_USED] = counts[StreamCount.SPILL_LIVE] = len(spill)
     held = np.frombuffer(bytes(spill), np.uint8).copy()
@@ -212,13 +195,8 @@ def _hold(tables: Tables, stream: int, early: Any, place: Place, ranges: RereadR
         made = int(tables.free[counts[StreamCount.FREE]])
         node = tables.nodes[made]
         node[Early.KIND] = PieceKind.BYTES if data else PieceKind.GAP
-        node[Early.OFFSET], node[Early.END], node[Early.TIME], node[Early.PACKET], node[Early.FOLLOWING] = (
-            low,
-            high,
-            time,
-            place(packet),
-            -1,
-        )
+        node[Early.OFFSET], node[Early.END], node[Early.TIME], node[Early.PACKET] = low, high, time, place(packet)
+        node[Early.FOLLOWING] = -1
         node[Early.AT] = -1 - len(spill) if data else 0
         node[Early.EXPRESS], node[Early.FAR], node[Early.RUN] = LOCAL, LOCAL, -1
         for lane, (column, apart) in enumerate(lanes):

@@ -3,13 +3,7 @@ caller grows them and calls it again from there."""
 
 from typing import Any
 
-from kafkascope.capture.base.flow import (
-    ACK,
-    FIN,
-    RST,
-    SYN,
-    PieceKind,
-)
+from kafkascope.capture.base.flow import ACK, FIN, RST, SYN, PieceKind
 from kafkascope.capture.base.numbers import Number
 from kafkascope.capture.tcp.history import remember
 from kafkascope.capture.tcp.reorder import (

@@ -4,9 +4,7 @@ certain not to come, or when more waits for them than `limits` allow."""
 from typing import Any
 
 from kafkascope.capture.base.checked import differing_bytes
-from kafkascope.capture.base.flow import (
-    PieceKind,
-)
+from kafkascope.capture.base.flow import PieceKind
 from kafkascope.capture.base.numbers import Number, Numbers
 from kafkascope.capture.tcp.history import FORGOTTEN, differing_from_delivered, forget_before, remember, time_of
 from kafkascope.capture.tcp.stream_table import (

@@ -4,17 +4,10 @@ the batch that delivers them."""
 from typing import Any
 
 from kafkascope.capture.base.checked import copy
-from kafkascope.capture.base.flow import (
-    PieceKind,
-)
+from kafkascope.capture.base.flow import PieceKind
 from kafkascope.capture.base.numbers import Number
 from kafkascope.capture.tcp.reassembly_kernel import as_int64
-from kafkascope.capture.tcp.stream_table import (
-    Early,
-    Output,
-    StreamCount,
-    Tables,
-)
+from kafkascope.capture.tcp.stream_table import Early, Output, StreamCount, Tables
 from kafkascope.columnar.compiling.jit import jit
 
 

@@ -129,13 +129,13 @@ def _kernels() -> dict[str, object]:
     if kept is None:
         return {"what": "kernels", "ok": False, "found": f"{base_folder()} cannot be written to", "fix": fix}
     count, total = contents(kept)
-    found = f"{count} compiled, {size(total)} in {kept}"
+    kernels = f"{count} compiled, {size(total)} in {kept}"
     if is_complete(kept):
-        return {"what": "kernels", "ok": True, "found": found, "fix": ""}
+        return {"what": "kernels", "ok": True, "found": kernels, "fix": ""}
     if not os.access(kept, os.W_OK):
         return {"what": "kernels", "ok": False, "found": f"{kept} cannot be written to", "fix": fix}
-    found += "; others are compiled when they are first needed, or all by `kafkascope warm-up`"
-    return {"what": "kernels", "ok": True, "found": found, "fix": ""}
+    kernels += "; others are compiled when they are first needed, or all by `kafkascope warm-up`"
+    return {"what": "kernels", "ok": True, "found": kernels, "fix": ""}
 
 
 def _module(name: str, purpose: str) -> dict[str, object]:

@@ -147,10 +147,7 @@ def _print_info(lake: "LakeInfo") -> None:
     from kafkascope.cli.terminal import heading, title
     from kafkascope.formatting import count, number, size
 
-    title(
-        lake.uri,
-        f"{count(lake.recordings, 'recording')} in {count(lake.ingests, 'ingest')}, format {lake.format}",
-    )
+    title(lake.uri, f"{count(lake.recordings, 'recording')} in {count(lake.ingests, 'ingest')}, format {lake.format}")
     rows = [
         (
             stored.name,

@@ -55,13 +55,7 @@ def show_features(view: FeaturesView) -> None:
     else:
         print()
     rows: list[tuple[Content, ...]] = [
-        (
-            feature.name,
-            _level(feature),
-            f"{feature.highest}",
-            _supported(feature),
-        )
-        for feature in view.features
+        (feature.name, _level(feature), f"{feature.highest}", _supported(feature)) for feature in view.features
     ]
     grid(("feature", "level", "possible", "nodes support"), rows, "possible")
     show_gaps(view.gaps)

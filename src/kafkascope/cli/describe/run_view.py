@@ -64,10 +64,7 @@ def as_seconds(_: click.Context, parameter: click.Parameter, text: str | None) -
 
 
 def run_view(
-    host: str,
-    options: Mapping[str, Any],
-    ask: "Callable[[Cluster], Awaitable[V]]",
-    show: Callable[[V], int | None],
+    host: str, options: Mapping[str, Any], ask: "Callable[[Cluster], Awaitable[V]]", show: Callable[[V], int | None]
 ) -> int:
     """`options` are the command's own. `show` prints, and returns an exit code other than 0 if there is one."""
     every: float | None = options["watch"]

@@ -11,10 +11,7 @@ _INT64 = range(2**63)
 
 
 def selection_of(
-    topics: tuple[str, ...],
-    offsets: tuple[str, str] | None,
-    between: tuple[str, str] | None,
-    types: tuple[str, ...],
+    topics: tuple[str, ...], offsets: tuple[str, str] | None, between: tuple[str, str] | None, types: tuple[str, ...]
 ) -> Selection:
     first, end = (_offset(offsets[0]), _offset(offsets[1])) if offsets else (None, None)
     if offsets and first is not None and end is not None and first >= end:
@@ -42,11 +39,11 @@ def _milliseconds(text: str) -> int | None:
 
 def _type(name: str) -> str:
     known = {spelled.lower(): spelled for spelled in type_names()}
-    found = known.get(name.lower())
-    if found is None:
+    spelled_name = known.get(name.lower())
+    if spelled_name is None:
         from difflib import get_close_matches
 
         near = get_close_matches(name.lower(), known, n=1, cutoff=0.5)
         hint = f"; did you mean {known[near[0]]}?" if near else ""
         raise NotFoundError(f"unknown record type {clip(name)}{hint}")
-    return found
+    return spelled_name

@@ -215,8 +215,8 @@ def _print_stats(stats: Stats) -> None:
 
 def _print_types(partitions: Iterable[PartitionStats]) -> None:
     types: Counter[str] = Counter()
-    for one in partitions:
-        types.update(one.record_types)
+    for partition in partitions:
+        types.update(partition.record_types)
     if types:
         print()
         grid(["records", "type"], [[number(times), name] for name, times in types.most_common()], right="records")

@@ -5,11 +5,7 @@ from collections.abc import Mapping
 from kafkascope.formatting import count, number, size
 
 PROTOCOL_WORDS = {"tls": "TLS", "http": "HTTP", "other": "other protocols", "unknown": "not recognised"}
-_STATUSES = {
-    "unanswered": "without a response",
-    "answer_only": "without a request",
-    "undecoded": "that cannot be read",
-}
+_STATUSES = {"unanswered": "without a response", "answer_only": "without a request", "undecoded": "that cannot be read"}
 # From this share of TLS bytes on, the summary shows what to do about it.
 _MUCH_TLS = 0.1
 

@@ -48,12 +48,7 @@ class Command:
         self._failed = False
         self._progress: Progress | None = None
         self._reading = Reading(
-            files,
-            kafka_ports=ports,
-            follow=follow,
-            on_change=self._note,
-            on_bad=self._bad,
-            on_step=self._step,
+            files, kafka_ports=ports, follow=follow, on_change=self._note, on_bad=self._bad, on_step=self._step
         )
 
     def lines(self) -> int:

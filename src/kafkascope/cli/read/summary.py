@@ -176,10 +176,7 @@ def _generation(request: Value, _: Value) -> list[str]:
 
 def _metadata(request: Value, response: Value) -> list[str]:
     everything = request.get("topics") is None
-    return [
-        "all topics" if everything else "",
-        count(len(response.get("brokers") or ()), "broker") if response else "",
-    ]
+    return ["all topics" if everything else "", count(len(response.get("brokers") or ()), "broker") if response else ""]
 
 
 def _api_versions(request: Value, response: Value) -> list[str]:

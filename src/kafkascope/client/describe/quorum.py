@@ -218,9 +218,5 @@ async def describe_quorum(cluster: "Cluster") -> QuorumView:
         cluster, response.node, (_FETCH_TIMEOUT, _SESSION_TIMEOUT), "the fetch timeout"
     )
     return quorum_of(
-        response.value,
-        at_us=response.received_at // 1000,
-        cluster_id=name,
-        timeouts=timeouts,
-        gaps=merge_gaps(gaps),
+        response.value, at_us=response.received_at // 1000, cluster_id=name, timeouts=timeouts, gaps=merge_gaps(gaps)
     )

@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import IO, Any
 
 from kafkascope.errors import InputError, KafkascopeError
+from kafkascope.extras import install_line
 from kafkascope.limits import MAX_DECODE_MEMORY_BYTES
 
 
@@ -42,13 +43,10 @@ def respond(options: dict[str, Any], content: bytes) -> dict[str, Any]:
     except KafkascopeError as error:
         return {"error": str(error), "wrong": not isinstance(error, InputError)}
     except ModuleNotFoundError as error:
-        return {"error": f"reading a recording needs the extra columns ({error.name} is missing)", "wrong": False}
+        return {"error": f"reading a recording needs {error.name}: {install_line('columns')}", "wrong": False}
     except (MemoryError, RecursionError):
         megabytes = MAX_DECODE_MEMORY_BYTES >> 20
-        return {
-            "error": f"decoding it takes more than {megabytes} MiB of memory, the limit",
-            "wrong": False,
-        }
+        return {"error": f"decoding it takes more than {megabytes} MiB of memory, the limit", "wrong": False}
 
 
 def facts_of(options: dict[str, Any], content: bytes) -> dict[str, Any]:

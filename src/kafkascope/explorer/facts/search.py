@@ -29,14 +29,14 @@ def _versions(words: list[str]) -> list[SearchEntry]:
     if name == words:
         return []
     version = int(words[-1].removeprefix("v"))
-    found = [entry for entry in _ranked(name) if version in entry.versions]
+    entries = [entry for entry in _ranked(name) if version in entry.versions]
     return [
         entry._replace(
             text=f"{entry.text} v{version}",
             about=entry.about.partition(" ")[0],
             address=f"{entry.kind}/{entry.text}/{version}.html",
         )
-        for entry in found
+        for entry in entries
     ]
 
 

@@ -57,8 +57,8 @@ def _pages() -> Iterator[SearchEntry]:
     for text, about, address, also in _PAGES:
         yield SearchEntry("page", text, about, address, also)
     for group, title in RECORD_GROUPS.items():
-        about, found, topic = title.partition(": the topic ")
-        if found:
+        about, separator, topic = title.partition(": the topic ")
+        if separator:
             yield SearchEntry("page", topic, f"records of the {about[0].lower()}{about[1:]}", records_of(group))
 
 

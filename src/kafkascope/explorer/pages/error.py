@@ -81,11 +81,7 @@ def _java(error: ErrorCode) -> dict[str, Any] | None:
     exception = java_exceptions().get(error.exception or "")
     if exception is None:
         return None
-    return {
-        "exception": exception.full_name,
-        "parents": list(exception.parents),
-        "promise": exception.promise,
-    }
+    return {"exception": exception.full_name, "parents": list(exception.parents), "promise": exception.promise}
 
 
 def _log(error: ErrorCode, uses: tuple[ErrorUse, ...]) -> list[dict[str, str]]:

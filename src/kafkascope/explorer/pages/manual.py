@@ -56,9 +56,5 @@ def _neighbour(page: ManualPage | None) -> dict[str, str] | None:
 
 MANUAL = Kind("manual", "docs/index.html", "manual.html", make_index, lambda: ({},))
 MANUAL_PAGE = Kind(
-    "manual_page",
-    "docs/{name}.html",
-    "manual_page.html",
-    make,
-    lambda: ({"name": name} for name in manual_pages()),
+    "manual_page", "docs/{name}.html", "manual_page.html", make, lambda: ({"name": name} for name in manual_pages())
 )

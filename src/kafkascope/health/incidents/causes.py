@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from kafkascope.health.findings.diagnosis import Finding
-from kafkascope.health.incidents.facts import AFTER_US, BEHIND, Facts
+from kafkascope.health.incidents.facts import AFTER_US, REPLICAS_BEHIND, Facts
 from kafkascope.health.incidents.incident import key_of
 
 # Errors from a cluster that has lost a broker or its controller.
@@ -119,7 +119,7 @@ _OUTAGE = (
     Join("election", ("quorum_frequent_elections", "quorum_leader_resigned"), ("quorum",)),
     Join("no leader", ("quorum_leaderless",), ("quorum",)),
     Join("majority at risk", ("quorum_majority_at_risk",), ("quorum",)),
-    Join("replica behind", BEHIND, ("node",)),
+    Join("replica behind", REPLICAS_BEHIND, ("node",)),
     Join("slow calls", ("api_slow",), ("node",)),
     Join("writes that wait for the replica", ("api_slow",), ("quorum",), apis=REPLICATED_APIS, after_us=0),
     Join("calls without a response", ("api_unanswered",), ("node",)),
@@ -172,13 +172,13 @@ CAUSES = (
         ("quorum_leader_lost", "quorum_leaderless"),
         ("quorum",),
         # Without a leader there is nobody to fetch from.
-        (*_OUTAGE, Join("replica behind", BEHIND, ("quorum",), after_us=0)),
+        (*_OUTAGE, Join("replica behind", REPLICAS_BEHIND, ("quorum",), after_us=0)),
     ),
     Cause(
         "node_behind",
         "A controller or broker stopped following the metadata log. Shown as `node_frozen` if it continued by itself, "
         "as `node_down` if it restarted or never came back.",
-        BEHIND,
+        REPLICAS_BEHIND,
         ("node",),
         _OUTAGE,
     ),

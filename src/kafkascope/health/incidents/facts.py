@@ -26,8 +26,8 @@ _OUTCOME_RULES = {
     "disconnected": "share_member_disconnected",
     "moved": "share_moved",
 }
-BEHIND = ("quorum_follower_behind", "quorum_observer_behind", "quorum_replica_never_fetched")
-_OUTAGES = ("quorum_leader_lost", "quorum_leaderless", *BEHIND)
+REPLICAS_BEHIND = ("quorum_follower_behind", "quorum_observer_behind", "quorum_replica_never_fetched")
+_OUTAGES = ("quorum_leader_lost", "quorum_leaderless", *REPLICAS_BEHIND)
 # A replica that fetched this recently is back.
 _FRESH_MS = 1_000
 # As many names per finding are kept; a page shows fewer.
@@ -142,7 +142,7 @@ def _quorum_events(rows: Iterable[Row], facts: Facts) -> None:
 def _replicas(rows: Iterable[Row], by_rule: Mapping[str, list[Finding]], facts: Facts) -> None:
     """Notes when a replica that was behind is first seen to fetch again."""
     watched: defaultdict[Node, list[Finding]] = defaultdict(list)
-    for rule in BEHIND:
+    for rule in REPLICAS_BEHIND:
         for finding in by_rule.get(rule, ()):
             node = node_of(finding.subject)
             if node is not None:
@@ -210,13 +210,13 @@ def _errors(rows: Iterable[Row], by_rule: Mapping[str, list[Finding]], facts: Fa
     for row in rows:
         api, error, client = named_error(row)
         rule, broker, calls = rule_of_error(api, error), row["broker_address"], row["calls"]
-        told = [
+        findings = [
             finding
             for subject in (api, client)
             for finding in by_subject.get((rule, subject), ())
             if row["first_at"] <= finding.to_at and row["last_at"] >= finding.from_at
         ]
-        for finding in told:
+        for finding in findings:
             named = facts.named[key_of(finding)]
             _count(named.errors, error, calls)
             _count(named.clients, client, calls)
@@ -230,14 +230,14 @@ def _unanswered(rows: Iterable[Row], by_rule: Mapping[str, list[Finding]], facts
         broker, minute = row["broker_address"], row["minute_at"]
         if row["long_poll"] or not row["unanswered"] or broker is None:
             continue
-        told = [
+        findings = [
             finding
             for finding in by_rule.get("api_unanswered", ())
             if finding.subject == row["api"] and finding.from_at <= minute < max(finding.to_at, finding.from_at + 1)
         ]
-        for finding in told:
+        for finding in findings:
             _count(facts.named[key_of(finding)].brokers, broker, row["unanswered"])
-        if not told:
+        if not findings:
             facts.unanswered[minute, broker] += row["unanswered"]
 
 

@@ -83,7 +83,7 @@ def _without_leader(story: Story, facts: Facts) -> int:
 
 def _without_owner(story: Story, facts: Facts) -> int:
     """Sums over all tasks that lost their owner by this; each counts at least as long as a finding reports."""
-    told = {
+    durations = {
         finding.subject: finding.to_at - finding.from_at for finding in story.findings() if finding.rule in _OWNERLESS
     }
     groups = {group_of(finding) for finding in story.findings() if finding.rule.startswith("streams_")}
@@ -94,7 +94,7 @@ def _without_owner(story: Story, facts: Facts) -> int:
         for since, until in facts.unheld.get(group or "", ())
         if story.from_at - SAME_MOMENT_US <= since <= story.to_at
     ]
-    return max(sum(seen), sum(told.values()))
+    return max(sum(seen), sum(durations.values()))
 
 
 def _is_outage(story: Story) -> bool:

@@ -40,11 +40,7 @@ class Merged:
 
 
 def compact(
-    lake: Lake,
-    names: Iterable[str] | None = None,
-    *,
-    most_small: int = MOST_SMALL,
-    target_bytes: int = TARGET_BYTES,
+    lake: Lake, names: Iterable[str] | None = None, *, most_small: int = MOST_SMALL, target_bytes: int = TARGET_BYTES
 ) -> list[Merged]:
     """Merges only files of visible ingests, once the rows that they supersede are out. If another process changes the
     same files, this one backs off."""

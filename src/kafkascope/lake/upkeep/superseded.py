@@ -4,7 +4,6 @@ whole. From then on every reader of Delta sees what our readers see.
 An ingest that dies before this step has landed all the same: our readers hide such rows by their `ingest_id`, and the
 next ingest or `vacuum` removes them."""
 
-from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 
 from kafkascope.lake.active import ActiveFile, active_files
@@ -17,12 +16,11 @@ from kafkascope.lake.write.commit import ATTEMPTS, find_table, maintain
 _AT_ONCE = 8
 
 
-def remove_superseded(lake: Lake, tables: Iterable[str] | None = None) -> None:
-    """Removes them from these tables, or from all."""
+def remove_superseded(lake: Lake) -> None:
     names = superseded_names(lake)
     if names:
         with ThreadPoolExecutor(_AT_ONCE) as pool:
-            list(pool.map(lambda name: without(lake, name, names), lake.tables() if tables is None else tables))
+            list(pool.map(lambda name: without(lake, name, names), lake.tables()))
 
 
 def without(lake: Lake, name: str, names: frozenset[str]) -> list[ActiveFile]:

@@ -84,7 +84,7 @@ def _recordings(unread: Unread) -> Iterator[Mark]:
 
 
 def _incidents(incidents: Incidents) -> Iterator[Mark]:
-    serious = [(place, one) for place, one in enumerate(incidents.shown, 1) if one.severity != "info"]
+    serious = [(place, incident) for place, incident in enumerate(incidents.shown, 1) if incident.severity != "info"]
     for place, incident in serious[:_MOST_INCIDENTS]:
         if incident.from_at is not None:
             to_at = incident.to_at or incident.from_at
@@ -118,7 +118,7 @@ def _quorum(quorum: QuorumSummary) -> Iterator[Mark]:
 
 
 def _streams(group: StreamsGroupSummary) -> Iterator[Mark]:
-    lost = {one.member_id: one for one in group.lost}
+    lost = {member.member_id: member for member in group.lost}
     reach: dict[str, tuple[int, int]] = {}
     for lane in group.lanes:
         for piece in lane.pieces:

@@ -68,8 +68,8 @@ def incidents_section(findings: Findings, links: Links) -> Html:
     shown = list(enumerate(findings.incidents.shown, 1))
     serious = [(place, incident) for place, incident in shown if incident.severity != "info"]
     notes = [(place, incident) for place, incident in shown if incident.severity == "info"]
-    told = {finding_key(part) for _, incident in shown for part in incident.consequences}
-    others = [finding for key, finding in by_key.items() if key not in told]
+    explained = {finding_key(part) for _, incident in shown for part in incident.consequences}
+    others = [finding for key, finding in by_key.items() if key not in explained]
     return el(
         "section",
         el("h2", "Incidents", id="incidents"),

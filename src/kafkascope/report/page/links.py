@@ -88,6 +88,6 @@ class Links:
 def links_of(report: Report, site: Site | None = None) -> Links:
     charts = {("share", group.group_id): share_place(at) for at, group in enumerate(report.share.shown, 1)}
     charts |= {("streams", group.group_id): streams_place(at) for at, group in enumerate(report.streams.shown, 1)}
-    charts |= {("quorum", one.cluster_id or ""): quorum_place(at) for at, one in enumerate(report.quorums.shown, 1)}
+    charts |= {("quorum", view.cluster_id or ""): quorum_place(at) for at, view in enumerate(report.quorums.shown, 1)}
     shown = report.findings.shown
     return Links(charts, {id(finding): finding_name(at) for at, finding in enumerate(shown, 1)}, shown, site)

@@ -59,8 +59,8 @@ class Incidents:
 
 def incidents_in(lake: Lake, findings: Collection[FindingKey]) -> list[Incident]:
     """Incidents with one of these findings, worst first."""
-    found = [incident for incident in _incidents(lake) if any(part.key in findings for part in incident.consequences)]
-    return sorted(found, key=incident_order)
+    shown = [incident for incident in _incidents(lake) if any(part.key in findings for part in incident.consequences)]
+    return sorted(shown, key=incident_order)
 
 
 def shown_incidents(incidents: list[Incident]) -> Incidents:

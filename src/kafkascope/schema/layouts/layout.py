@@ -92,10 +92,10 @@ def layout(name: str, version: int, release: str | None = None) -> Layout:
     """By the message's current or earlier name. UsageError lists the existing versions and releases."""
     if release is None:
         return _layout(name, version, None)
-    found = _layout(name, version, check_release(release))
-    if release in found.message.patches_without(found.version):
-        raise UsageError(f"{found.title} isn't in Kafka {release}, though other patches of {found.release} have it")
-    return found
+    chosen = _layout(name, version, check_release(release))
+    if release in chosen.message.patches_without(chosen.version):
+        raise UsageError(f"{chosen.title} isn't in Kafka {release}, though other patches of {chosen.release} have it")
+    return chosen
 
 
 # Bounded: 1,100 layouts exist, and each keeps its compiled functions alive.

@@ -7,9 +7,7 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import NamedTuple
 
-from kafkascope.capture.base.flow import (
-    PieceKind,
-)
+from kafkascope.capture.base.flow import PieceKind
 from kafkascope.capture.frames.detect.candidates import REQUEST_HEAD
 from kafkascope.capture.frames.detect.credit import CANDIDATE, Credit
 from kafkascope.capture.frames.detect.cut_packets import MOST_HEAD, is_cut_kafka, request_head, sound_head

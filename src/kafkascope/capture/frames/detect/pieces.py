@@ -4,9 +4,7 @@ object for each takes longer than reading its packet."""
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from kafkascope.capture.base.flow import (
-    PieceKind,
-)
+from kafkascope.capture.base.flow import PieceKind
 from kafkascope.capture.base.numbers import Numbers
 from kafkascope.capture.frames.detect.resync import PieceGroup, Run
 from kafkascope.columnar.compiling.jit import jit

@@ -10,19 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kafkascope.capture.base.checked import copy, place, read_i16, read_i32
-from kafkascope.capture.base.flow import (
-    Bytes,
-    Int64s,
-    PieceKind,
-    Uint8s,
-)
+from kafkascope.capture.base.flow import Bytes, Int64s, PieceKind, Uint8s
 from kafkascope.capture.base.numbers import Number, Numbers
-from kafkascope.capture.frames.body_scan import (
-    KEEP_NONE,
-    ScanResult,
-    make_stack,
-    scan,
-)
+from kafkascope.capture.frames.body_scan import KEEP_NONE, ScanResult, make_stack, scan
 from kafkascope.capture.frames.detect.grade import (
     CLIENT_HELLO,
     CONTROLLED_SHUTDOWN,
@@ -38,11 +28,7 @@ from kafkascope.capture.frames.detect.grade import (
     TLS_MINOR,
 )
 from kafkascope.capture.frames.headers import API_VERSIONS, NEVER, flexible_from
-from kafkascope.capture.frames.scan_program import (
-    NOT_COMPILED,
-    Fact,
-    ScanPrograms,
-)
+from kafkascope.capture.frames.scan_program import NOT_COMPILED, Fact, ScanPrograms
 from kafkascope.columnar.compiling.jit import jit
 from kafkascope.limits import MAX_FRAME_BYTES
 
