@@ -1,5 +1,6 @@
 """`python -m bench`: decode and encode against kio, columns against kio and Java, captures against tshark, the
-share consumer against Java, and what a command takes to start. Sections can be named; without a name all are run."""
+share consumer against Java, the Spark source against Spark's own, and what a command takes to start. Sections can be
+named; without a name all are run."""
 
 import argparse
 import platform
@@ -20,6 +21,7 @@ from bench.marts import lines as mart_lines
 from bench.messages import Case, cases
 from bench.pipeline import lines as pipeline_lines
 from bench.share_consumer import lines as share_lines
+from bench.share_source import lines as share_source_lines
 from bench.timing import ROUNDS, best
 from kafkascope.codec.fast.engine import fast_decoder, is_native
 from kafkascope.codec.fast.fast_encode import compile_encoder
@@ -33,7 +35,10 @@ HEAD = (
 )
 
 
-_SECTIONS = ("codec", "columns", "captures", "logs", "pipeline", "marts", "share", "explorer", "start")
+_SECTIONS = (
+    *("codec", "columns", "captures", "logs", "pipeline", "marts", "share", "share-source"),
+    *("explorer", "start"),
+)
 
 
 def main() -> None:
@@ -73,6 +78,10 @@ def main() -> None:
     if "share" in chosen:
         print("\nshare consumer")
         for line in share_lines():
+            print(line, flush=True)
+    if "share-source" in chosen:
+        print("\nSpark source of share groups")
+        for line in share_source_lines():
             print(line, flush=True)
     if "explorer" in chosen:
         print("\nexplorer")

@@ -71,10 +71,12 @@ def _spark(options: argparse.Namespace, folder: str) -> dict[str, Any]:
     plan.SMALL_INPUT_BYTES = before
     result["kernels"] = time.perf_counter() - began
     peak = _Peak()
+    before_cpu = _worker_seconds()
     began = time.perf_counter()
     lake = make_lake(f"{folder}/lake")
     done = ingest(spark, [options.file], lake, Options(plan=options.plan, tasks=options.cores))
     result["ingest"] = time.perf_counter() - began
+    result["cpu"] = _worker_seconds() - before_cpu
     result["exchanges"] = done.exchanges
     result["worker_peak"] = peak.stop()
     result["lake_bytes"] = sum(path.stat().st_size for path in Path(folder, "lake").rglob("*.parquet"))
@@ -127,9 +129,32 @@ class _Peak:
                     self._most = max(self._most, _resident(pid))
 
 
+def _worker_seconds() -> float:
+    """CPU seconds of this session's Python workers so far, with those that have ended."""
+    ticks = 0
+    for pid in os.listdir("/proc"):
+        try:
+            if pid.isdigit() and _is_worker(pid):
+                ticks += sum(map(int, Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:15]))
+        except OSError:
+            continue
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def _is_worker(pid: str) -> bool:
+    """Of this process: other sessions of Spark have workers too."""
+    if b"pyspark.daemon" not in Path(f"/proc/{pid}/cmdline").read_bytes():
+        return False
+    while pid not in ("0", "1"):
+        if pid == str(os.getpid()):
+            return True
+        pid = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]
+    return False
+
+
 def _resident(pid: str) -> int:
     try:
-        if b"pyspark.daemon" not in Path(f"/proc/{pid}/cmdline").read_bytes():
+        if not _is_worker(pid):
             return 0
         for line in Path(f"/proc/{pid}/status").read_text().splitlines():
             if line.startswith("VmHWM:"):

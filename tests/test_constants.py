@@ -9,7 +9,7 @@ from typing import Any
 SOURCE = Path(__file__).parents[1] / "src" / "kafkascope"
 # Modules of one kind each define these, and are read as `module.NAME`.
 INTERFACES = {
-    "COUNTED_SIGHTINGS", "DERIVED", "KIND", "READ", "RULES", "SIGHTINGS", "STATEMENT", "SUMS", "TABLES",
+    "COUNTED_SIGHTINGS", "DERIVED", "KIND", "QUERY", "READ", "RULES", "SIGHTINGS", "STATEMENT", "SUMS", "TABLES",
 }  # fmt: skip
 
 

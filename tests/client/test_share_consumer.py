@@ -11,7 +11,7 @@ import pytest
 from kafkascope.client import ShareConsumer, connect, plain_share_consumer, share_consumer
 from kafkascope.client.consumer.results import Refused
 from kafkascope.client.describe.share_group import describe_share_group
-from kafkascope.errors import AcknowledgeError, NotFoundError, ReachError, RefusedError, UsageError
+from kafkascope.errors import AcknowledgeError, KafkascopeError, NotFoundError, ReachError, RefusedError, UsageError
 from lab.program import java
 from tests.client.consumer_stage import Stage, stage
 from tests.support.cli import is_one_line_error, process
@@ -269,6 +269,27 @@ def test_an_error_in_the_block_comes_out_as_it_is(cluster: "Lab") -> None:
 
     with pytest.raises(ValueError, match="of the application"):
         asyncio.run(run())
+
+
+def test_a_function_that_fails_ends_the_consumer_and_each_call_says_so(cluster: "Lab") -> None:
+    def fail(part: Refused) -> None:
+        raise ValueError(part.reason)
+
+    async def run() -> None:
+        async with stage(cluster.bootstrap) as on:
+            topic, group = await prepare(on, 3)
+            async with share_consumer(
+                cluster.bootstrap, group=group, topics=[topic], timeout=PATIENCE, on_refused=fail
+            ) as consumer:
+                batch = await consumer.take(PATIENCE)
+                assert batch is not None
+                # Nobody holds it.
+                consumer._member.acknowledge(consumer._loop.time(), batch.share_partition, 7, 7, 1)
+                for _ in range(2):
+                    with pytest.raises(KafkascopeError, match="the consumer ended: ValueError"):
+                        await consumer.take(PATIENCE)
+
+    asyncio.run(run())
 
 
 def test_a_group_of_another_type_is_named_as_such(cluster: "Lab") -> None:

@@ -10,7 +10,9 @@ import pytest
 
 from kafkascope.cli.log.run import row_of
 from kafkascope.cli.output import json_text
+from kafkascope.codec.message import encode
 from kafkascope.codec.records.record_data import Record, encode_records, new_batch
+from kafkascope.columnar.secrets import open_settings
 from kafkascope.logs import json_lines
 from kafkascope.logs.reader import LinesEvent, LogReader, RecordEvent
 from tests.logs.internal_topics import INTERNAL_TOPICS, control_data, mutated, packed, records_of, write_segment
@@ -47,7 +49,7 @@ def test_lines_of_recorded_disks_are_the_careful_ones(disks: Path, records: bool
     written, careful = same(disks, records=records)
     assert written > 2_000
     # What only the careful path writes, but for a few tags before every other field.
-    assert set(careful) <= {"ConfigRecord", "ClientQuotaRecord", "GroupMetadata", "BeginTransactionRecord",
+    assert set(careful) <= {"ClientQuotaRecord", "GroupMetadata", "BeginTransactionRecord",
                             "ConsumerGroupMemberMetadata"}  # fmt: skip
 
 
@@ -64,6 +66,23 @@ def test_every_type_and_version_of_record_is_the_same(tmp_path: Path, topic: str
         except AssertionError:
             pytest.fail(f"seed {seed}, {compression}")
         assert written > (0 if number else len(records) // 10)
+
+
+def test_settings_are_shown_or_hidden_as_they_are_by_the_careful_path(tmp_path: Path) -> None:
+    names = ["retention.ms", "ssl.keystore.password", "log.retention.ms", "listener.name.a.ssl.keystore.location",
+             "listener.name.a.ssl.key.password", "", "my.plugin.secret", "retention.m", "retention.msx"]  # fmt: skip
+    bodies = [
+        {"resourceType": kind, "resourceName": "1", "name": name, "value": value}
+        for kind in (0, 2, 4, 8, 16, 32, -1)
+        for name in [*names, *sorted(set().union(*open_settings().values()))]
+        for value in ("secret-value", None)
+    ]
+    records = [
+        Record(at, 1, None, bytes([1, 4, 0]) + encode("ConfigRecord", 0, body)) for at, body in enumerate(bodies)
+    ]
+    written, careful = same(write_segment(tmp_path, "__cluster_metadata", packed(records, "none")))
+    assert written > 1_000
+    assert set(careful) == {"ConfigRecord"} and sum(careful.values()) == 7 * 2 * 2
 
 
 def test_every_type_of_control_record_is_the_same(tmp_path: Path) -> None:

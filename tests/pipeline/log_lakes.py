@@ -10,6 +10,7 @@ import pytest
 from kafkascope.pipeline.ingestion.ingest import ingest
 from kafkascope.pipeline.mart.build import build_marts
 from tests.logs.recorded import unpack_disks, unpack_truths
+from tests.pipeline.log_secrets import plant
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,10 +28,11 @@ def disks_lake(spark: "SparkSession", factory: pytest.TempPathFactory) -> tuple[
 
 
 def truths_lake(spark: "SparkSession", factory: pytest.TempPathFactory) -> tuple[str, Path]:
-    """The lake, and the folder of both recordings."""
+    """The lake, and the folder of both recordings. A node of another cluster has credentials on its disk."""
     if "truths" not in _MADE:
         truths = unpack_truths(factory.mktemp("truths"))
-        _MADE["truths"] = _made(spark, factory, truths / "capture.pcap", truths / "node-1"), truths
+        planted = plant(truths)
+        _MADE["truths"] = _made(spark, factory, truths / "capture.pcap", truths / "node-1", planted), truths
     return _MADE["truths"]
 
 

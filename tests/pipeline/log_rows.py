@@ -38,11 +38,11 @@ def lake_log_rows(lake: str) -> Rows:
     """All rows but those of `log_segments`, sorted; times are milliseconds."""
     home = open_lake(lake)
     names = [name for name in home.tables() if name in (LOG_BATCHES, *RECORDS)]
-    return {name: _sorted(map(_plain, dataset(home, name).to_table().to_pylist())) for name in names}
+    return {name: sorted_rows(map(plain_row, dataset(home, name).to_table().to_pylist())) for name in names}
 
 
 def segments(lake: str) -> list[dict[str, Any]]:
-    return [_plain(row) for row in dataset(open_lake(lake), LOG_SEGMENTS).to_table().to_pylist()]
+    return [plain_row(row) for row in dataset(open_lake(lake), LOG_SEGMENTS).to_table().to_pylist()]
 
 
 def covered(lake: str) -> dict[str, tuple[int, int, int, int]]:
@@ -73,7 +73,7 @@ def read_log_rows(*paths: Path, contents: bool = False) -> Rows:
         elif isinstance(event, RecordEvent):
             for name, row in _record(event):
                 rows.setdefault(name, []).append(row)
-    return {name: _sorted(table) for name, table in rows.items()}
+    return {name: sorted_rows(table) for name, table in rows.items()}
 
 
 def read_troubles(*paths: Path) -> Counter[tuple[str, str, int]]:
@@ -85,7 +85,7 @@ def read_troubles(*paths: Path) -> Counter[tuple[str, str, int]]:
     )
 
 
-def _plain(row: dict[str, Any]) -> dict[str, Any]:
+def plain_row(row: dict[str, Any]) -> dict[str, Any]:
     plain = {name: value for name, value in row.items() if name not in _APART}
     for name in ("written_at", "delete_horizon_at"):
         if plain.get(name) is not None:
@@ -174,5 +174,5 @@ def _snapshot(file: LogFile) -> int | None:
     return (file.base_offset or 0) if file.kind == SNAPSHOT else None
 
 
-def _sorted(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+def sorted_rows(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: (row["capture_uri"], row.get("offset", row.get("position", 0)), repr(row)))

@@ -45,8 +45,8 @@ def said(run: tuple[str, Path]) -> dict[str, Any]:
 
 
 def test_metadata_is_that_of_the_broker(lake: str, said: dict[str, Any]) -> None:
-    known = metadata_at(open_lake(lake))
-    assert known.cluster_id == said["Metadata"]["clusterId"]
+    cluster_id = said["Metadata"]["clusterId"]
+    known = metadata_at(open_lake(lake), cluster_id=cluster_id)
     topics = {topic["name"]: topic for topic in said["Metadata"]["topics"]}
     assert known.topics == {name: topic["topicId"] for name, topic in topics.items()}
     wanted = {
@@ -55,7 +55,7 @@ def test_metadata_is_that_of_the_broker(lake: str, said: dict[str, Any]) -> None
         for row in topic["partitions"]
     }
     # The broker was asked before it stopped.
-    before = metadata_at(open_lake(lake), offset=_last_offset_with_a_leader(lake))
+    before = metadata_at(open_lake(lake), offset=_last_offset_with_a_leader(lake), cluster_id=cluster_id)
     held = {key: (p.leader, p.leader_epoch, [*p.replicas], [*p.isr]) for key, p in before.partitions.items()}
     assert held == wanted and len(wanted) > 10
 
@@ -66,7 +66,7 @@ def _last_offset_with_a_leader(lake: str) -> int:
 
 
 def test_settings_features_and_acls_are_those_of_the_broker(lake: str, said: dict[str, Any]) -> None:
-    known = metadata_at(open_lake(lake))
+    known = metadata_at(open_lake(lake), cluster_id=said["Metadata"]["clusterId"])
     kinds = {2: ("topic", _TOPIC_CONFIG), 32: ("group", _GROUP_CONFIG)}
     wanted = {
         (kinds[result["resourceType"]][0], result["resourceName"], config["name"]): config["value"]
@@ -97,7 +97,7 @@ def test_offsets_are_those_of_the_broker(lake: str, said: dict[str, Any]) -> Non
     assert {key: row["committed_offset"] for key, row in held.items() if row["committed_offset"] is not None} == wanted
     assert len(wanted) == 5 and held["billing", "payments", 1]["committed_offset"] is None
     assert held["billing", "orders", 0]["rewinds"] == 1
-    ends = {(row["topic"], row["partition"]): row["end_offset"] for row in mart(lake, "log_health")}
+    ends = {(row["topic"], row["partition"]): row["end_offset"] for row in mart(lake, "log_health", broker=1)}
     for (_, topic, partition), row in held.items():
         if row["committed_offset"] is not None:
             lag = ends[topic, partition] - row["committed_offset"]
@@ -206,7 +206,7 @@ def _of_image(image: MetadataImage) -> list[Any]:
     ]
 
 
-def test_the_state_at_a_time_is_that_of_the_last_record_before_it(disks: str) -> None:
+def test_the_state_at_a_time_is_that_of_the_last_record_before_it(disks: str, lake: str) -> None:
     home = open_lake(disks)
     events = mart(disks, "partition_events", kind="leader")
     for event in (events[0], events[-1]):
@@ -216,6 +216,8 @@ def test_the_state_at_a_time_is_that_of_the_last_record_before_it(disks: str) ->
         assert before.partitions[event["topic"], event["partition"]].leader == event["from_leader"]
     with pytest.raises(InputError, match="no metadata is known at 1999"):
         metadata_at(home, at=datetime(1999, 1, 1, tzinfo=UTC))
+    with pytest.raises(UsageError, match="several clusters, name one"):
+        metadata_at(open_lake(lake))
     with pytest.raises(UsageError, match="a time or an offset"):
         metadata_at(home, at=datetime(1999, 1, 1, tzinfo=UTC), offset=3)
 

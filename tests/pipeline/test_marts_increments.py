@@ -64,9 +64,10 @@ def cut(path: Path, folder: Path, count: int) -> list[Path]:
 
 
 def orders() -> dict[str, list[int]]:
+    """One that has late pieces, and others that begin where the last ended; more in `make soak`."""
     in_order = list(range(PIECES))
     mixed = {f"seed {seed}": Random(seed).sample(in_order, PIECES) for seed in range(1, 9 if _SOAK else 2)}
-    return {"in order": in_order, **({"reversed": in_order[::-1]} if _SOAK else {}), **mixed}
+    return {**mixed, **({"in order": in_order, "reversed": in_order[::-1]} if _SOAK else {})}
 
 
 class Builds:
@@ -109,9 +110,7 @@ def test_pieces_make_the_marts_of_the_whole(
     for number in orders()[order]:
         builds.read(pieces[number])
         builds.build()
-    print(*builds.lines, sep="\n")
-    went_on = [line for line in builds.lines if "beginning" not in line]
-    assert went_on if order == "in order" else builds.lines
+    assert order == "reversed" or any("beginning" not in line for line in builds.lines)
     builds.check()
 
 
@@ -174,7 +173,6 @@ def test_whatever_happens_to_a_lake_its_next_build_is_that_of_the_whole(
     after = all_marts(lake)
     for name in ("api_latency", "client_versions", "topics", "quorum_replicas", "share_deliveries"):
         assert halfway[name] in (before[name], after[name]), name
-    builds.check()
     # States that no build has left.
     builds.read(pieces[8])
     assert damage_states(builds.home)

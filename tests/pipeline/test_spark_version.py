@@ -1,10 +1,13 @@
 """A session of a Spark that lacks what the pipeline needs is refused by its version, before anything is done."""
 
+import importlib.util
+import runpy
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+import pyspark_kafkascope_share
 from kafkascope.errors import UsageError
 from kafkascope.pipeline import ingest
 from kafkascope.pipeline.session import OLDEST_SPARK, OLDEST_STREAMS, check_version
@@ -31,3 +34,13 @@ def test_streams_need_a_newer_one() -> None:
     session: Any = SimpleNamespace(version="4.1.4")
     with pytest.raises(UsageError, match=r"following a folder needs Spark 4\.2 or newer$"):
         check_version(session, OLDEST_STREAMS)
+
+
+@pytest.mark.parametrize(("module", "found"), [(object(), True), (None, False)])
+def test_the_share_source_hides_no_other_source_of_an_older_spark(
+    module: object, found: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark imports the modules of all sources, and registers none if one fails."""
+    file = pyspark_kafkascope_share.__file__
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: module)
+    assert ("DefaultSource" in runpy.run_path(file)) is found

@@ -15,6 +15,11 @@ from kafkascope.schema.layouts.layout import LayoutField, layout
 METADATA_TOPIC = "__cluster_metadata"
 METADATA_TOPIC_ID = UUID(int=1)
 
+# Kafka's ConfigResource.Type.
+_RESOURCES = {"topic": 2, "broker": 4, "client_metrics": 16, "group": 32}
+# Before the name of a setting that one listener has for itself.
+LISTENER = "listener.name."
+
 
 class Care(Enum):
     """`OPEN` is stored as it is, `HIDDEN` is replaced by null."""
@@ -37,6 +42,16 @@ def care_of(message: str, path: tuple[str, ...], type_: str) -> Care:
     """For a field by the catalog's names; bytes are hidden and everything else is open unless listed."""
     unlisted = Care.HIDDEN if type_ in ("bytes", "records") else Care.OPEN
     return classified().get(".".join((message, *path)), unlisted)
+
+
+@cache
+def open_settings() -> dict[int, frozenset[str]]:
+    """By kind of resource: the settings that aren't passwords, so that a `ConfigRecord` may show their values."""
+    named: dict[int, set[str]] = {}
+    for line in lines("open_settings.txt"):
+        resource, setting = line.split(" ")
+        named.setdefault(_RESOURCES[resource], set()).add(setting)
+    return {resource: frozenset(settings) for resource, settings in named.items()}
 
 
 def is_metadata_log(value: Mapping[str, Any]) -> bool:

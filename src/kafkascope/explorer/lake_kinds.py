@@ -38,7 +38,7 @@ def lake_kinds(where: str) -> tuple[Kind, ...]:
             "lake/records/{table}.html",
             "lake_records.html",
             of(records.make),
-            query=records.QUERY,
+            query=records.RECORD_QUERY,
             lasting=False,
             gate=LAKE,
         ),

@@ -12,7 +12,7 @@ from crc32c import crc32c
 from kafkascope.codec.records.record_types import COMPRESSIONS, RecordBatch
 from kafkascope.columnar.batch_headers import HEADER_FIELDS, read_headers
 from kafkascope.logs.batches import Batch, Damage, read_batches
-from kafkascope.logs.window import WINDOW_BYTES, Window
+from kafkascope.logs.window import Window
 
 _ROWS = 16_384
 _CRC_START = 21
@@ -71,8 +71,12 @@ def sound_headers(
     numbers = np.empty((len(HEADER_FIELDS), _ROWS), np.int64)
     position, previous = start, -1
     while position < window.size and (end is None or position < end):
-        data, at = window.locate(position, min(WINDOW_BYTES, window.size - position))
+        data, at = window.stretch(position)
         rows, _ = read_headers(data, at, position - at, numbers)
+        if not rows and at:
+            # Perhaps only the start of the next batch is in memory.
+            data, at = window.stretch(position, again=True)
+            rows, _ = read_headers(data, at, position - at, numbers)
         rows = _before(numbers, rows, end)
         sound = _sound(data, position - at, numbers, rows)
         if sound:

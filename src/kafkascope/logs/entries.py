@@ -9,13 +9,13 @@ import numpy as np
 from kafkascope.codec.records.control import TYPES
 from kafkascope.columnar.log import job as jobs
 from kafkascope.columnar.log.json_program import JsonProgram, json_program
-from kafkascope.logs.typed_records import COORDINATOR, FRAMED, Messages, messages_of, record_kind
+from kafkascope.logs.typed_records import COORDINATOR, FRAMED_VALUES, Messages, messages_of, record_kind
 from kafkascope.schema.catalog import index
 
-_KINDS = {COORDINATOR: jobs.COORDINATOR, FRAMED: jobs.FRAMED, None: jobs.CONTROL}
+_KINDS = {COORDINATOR: jobs.JOB_COORDINATOR, FRAMED_VALUES: jobs.JOB_FRAMED, None: jobs.JOB_CONTROL}
 _MARKER = "EndTxnMarker"
-# Its members are shown as what they hold, and whether a setting may be shown depends on its name.
-_CAREFUL = ("GroupMetadataValue", "ConfigRecord")
+# Its members are shown as what they hold.
+_CAREFUL = ("GroupMetadataValue",)
 # Places on a stack: no message nests deeper.
 MOST_DEPTH = 32
 
@@ -37,7 +37,7 @@ class Entries:
         entry = self._table[number, version + 1]
         made = self._made(number, version)
         if made is None:
-            entry[jobs.STATE] = jobs.CAREFUL
+            entry[jobs.JOB_STATE] = jobs.JOB_CAREFUL
             return
         text, key, value, skip = made
         content = np.frombuffer(text.encode("ascii") + bytes(64), np.uint8).copy()
@@ -46,16 +46,16 @@ class Entries:
         entry[jobs.KEY_CODE] = 0 if key is None else key.address
         entry[jobs.VALUE_CODE] = 0 if value is None else value.address
         entry[jobs.VALUE_SKIP] = skip
-        entry[jobs.STATE] = jobs.WRITTEN
+        entry[jobs.JOB_STATE] = jobs.WRITTEN
 
     def _made(self, number: int, version: int) -> tuple[str, JsonProgram | None, JsonProgram | None, int] | None:
         """None where the careful path writes the record."""
-        if self.kind == jobs.CONTROL:
+        if self.kind == jobs.JOB_CONTROL:
             type_, message = TYPES.get(number, ("", None))
             known: Messages | None = None if message is None else (type_, None, 0, message)
         else:
             known = messages_of(self._topic, number)
-        if known is None or (version < 0 and self.kind != jobs.COORDINATOR):
+        if known is None or (version < 0 and self.kind != jobs.JOB_COORDINATOR):
             return None
         type_, key_name, key_version, value_name = known
         key = None if key_name is None else json_program(key_name, key_version)
@@ -70,7 +70,7 @@ class Entries:
                 return None
         shown = json.dumps({"type": type_, "type_number": number, "version": None if version < 0 else version})
         text = f', {shown[1:-1]}, "key": {"null" if key is None else ""}'
-        skip = 2 if self.kind == jobs.COORDINATOR or value_name == _MARKER else 0
+        skip = 2 if self.kind == jobs.JOB_COORDINATOR or value_name == _MARKER else 0
         return (text, key, value, skip) if len(text) < self.MOST_TYPE_TEXT else None
 
 

@@ -5,14 +5,10 @@ from functools import cache
 from typing import Any
 
 from kafkascope.codec.result import UNKNOWN_TAGS
-from kafkascope.columnar.secrets import Care, care_of, hide
-from kafkascope.schema.files import lines
+from kafkascope.columnar.secrets import LISTENER, Care, care_of, hide, open_settings
 from kafkascope.schema.layouts.layout import LayoutField, layout
 
 _CONFIG = "ConfigRecord"
-# Kafka's ConfigResource.Type.
-_RESOURCES = {2: "topic", 4: "broker", 16: "client_metrics", 32: "group"}
-_LISTENER = "listener.name."
 
 
 def without_credentials(name: str, version: int, value: dict[str, Any]) -> dict[str, Any]:
@@ -27,23 +23,12 @@ def without_credentials(name: str, version: int, value: dict[str, Any]) -> dict[
 
 def is_open_setting(resource_type: object, name: object) -> bool:
     """Whether the setting's value may be shown."""
-    resource = _RESOURCES.get(resource_type) if isinstance(resource_type, int) else None
-    if resource is None or not isinstance(name, str):
+    if not isinstance(resource_type, int) or not isinstance(name, str):
         return False
-    if name.startswith(_LISTENER):
+    if name.startswith(LISTENER):
         # listener.name.LISTENER.SETTING; a SASL mechanism comes before the settings that it has for itself.
-        name = name.removeprefix(_LISTENER).partition(".")[2]
-    return name in _open_settings().get(resource, ())
-
-
-@cache
-def _open_settings() -> dict[str, frozenset[str]]:
-    """By kind of resource: the settings that aren't passwords."""
-    named: dict[str, set[str]] = {}
-    for line in lines("open_settings.txt"):
-        resource, setting = line.split(" ")
-        named.setdefault(resource, set()).add(setting)
-    return {resource: frozenset(settings) for resource, settings in named.items()}
+        name = name.removeprefix(LISTENER).partition(".")[2]
+    return name in open_settings().get(resource_type, ())
 
 
 @cache

@@ -58,8 +58,8 @@ def read_offset_index(path: str, base_offset: int, source: Source | None = None)
     return Entries(tuple(OffsetEntry(base_offset + offset, position) for offset, position in rows[:used]), left_over)
 
 
-def read_time_index(path: str, base_offset: int) -> Entries[TimeEntry]:
-    data, left_over = _content(path, _TIME_ENTRY.size)
+def read_time_index(path: str, base_offset: int, source: Source | None = None) -> Entries[TimeEntry]:
+    data, left_over = _content(path, _TIME_ENTRY.size, source)
     rows = list(_TIME_ENTRY.iter_unpack(data))
     # As Kafka's own tool takes it; here the first entry can be of the first batch.
     used = next((index for index, (time, offset) in enumerate(rows) if not offset and (index or not time)), len(rows))

@@ -13,7 +13,7 @@ from kafkascope.codec.records.compression import unpack
 from kafkascope.codec.records.record_types import COMPRESSIONS, Record, RecordBatch
 from kafkascope.columnar.batch_headers import HEADER_FIELDS
 from kafkascope.columnar.log import job as jobs
-from kafkascope.columnar.log.json_machine import PLACE, STACK_START
+from kafkascope.columnar.log.json_machine import JSON_PLACE, STACK_START
 from kafkascope.columnar.log.lines import lines_kernel
 from kafkascope.columnar.log.record_walk import RECORD_WORDS
 from kafkascope.columnar.log.text import NUMBER_ROOM, SLACK
@@ -59,20 +59,20 @@ class JsonLines:
 
     def __init__(self, file: LogFile, dumps: Dumps, *, records: bool) -> None:
         self._out = np.empty(_OUT_BYTES + SLACK, np.uint8)
-        self._stack = np.zeros(STACK_START + PLACE * MOST_DEPTH, np.int64)
+        self._stack = np.zeros(STACK_START + JSON_PLACE * MOST_DEPTH, np.int64)
         self._walk = np.zeros(RECORD_WORDS, np.int64)
         self._texts, self._text_places, batch_room, record_room = _texts(file, dumps)
         entries = entries_of_topic(file.topic)
         self._entries, self._control = entries, entries_of_topic(None)
-        job = self._job = np.zeros(jobs.JOB_WORDS, np.int64)
+        job = self._job = np.zeros(jobs.JOB_JOB_WORDS, np.int64)
         job[jobs.ROOM] = _address(self._out) + _OUT_BYTES
         job[jobs.BATCH_ROOM], job[jobs.RECORD_ROOM] = batch_room, record_room
-        job[jobs.STACK], job[jobs.WALK] = _address(self._stack), _address(self._walk)
+        job[jobs.JOB_STACK], job[jobs.JOB_WALK] = _address(self._stack), _address(self._walk)
         job[jobs.KIND] = entries.kind
-        if entries.kind == jobs.CONTROL:
+        if entries.kind == jobs.JOB_CONTROL:
             job[jobs.KIND] = jobs.PLAIN if records else jobs.NO_RECORDS
         job[jobs.ENTRIES], job[jobs.CONTROL_ENTRIES] = entries.address, self._control.address
-        job[jobs.TEXTS] = _address(self._text_places)
+        job[jobs.JOB_TEXTS] = _address(self._text_places)
         job[jobs.RECORD] = -1
 
     def of_window(self, window: Window, start: int, *, last: bool) -> Iterator[Lines | CarefulRecord | Batch | Damage]:
@@ -87,9 +87,9 @@ class JsonLines:
         self, window: Window, data: bytes, place: int, numbers: npt.NDArray[np.int64], rows: int
     ) -> Iterator[Lines | CarefulRecord | Batch]:
         job, kernel, whole = self._job, lines_kernel(), np.frombuffer(data, np.uint8)
-        job[jobs.ROW], job[jobs.ROWS], job[jobs.RECORD], job[jobs.UNPACKED_ROW] = 0, rows, -1, -1
-        job[jobs.HEADERS], job[jobs.STRIDE] = _address(numbers), numbers.shape[1]
-        job[jobs.DATA], job[jobs.PLACE] = _address(whole), place
+        job[jobs.ROW], job[jobs.JOB_ROWS], job[jobs.RECORD], job[jobs.JOB_UNPACKED_ROW] = 0, rows, -1, -1
+        job[jobs.JOB_HEADERS], job[jobs.JOB_STRIDE] = _address(numbers), numbers.shape[1]
+        job[jobs.JOB_DATA], job[jobs.JOB_PLACE] = _address(whole), place
         self._empty()
         unpacked: Any = None
         careful: Batch | None = None
@@ -97,10 +97,10 @@ class JsonLines:
         while True:
             result = kernel(_address(job))
             row = int(job[jobs.ROW])
-            if result == jobs.UNKNOWN_TYPE:
+            if result == jobs.JOB_UNKNOWN_TYPE:
                 self._fill(int(numbers[_AT["attributes"], row]))
                 continue
-            if result == jobs.PACKED:
+            if result == jobs.JOB_PACKED:
                 at = int(numbers[_AT["position"], row]) - place
                 payload = data[at + _HEADER_BYTES : at + int(numbers[_AT["size_bytes"], row])]
                 compression = COMPRESSIONS[int(numbers[_AT["attributes"], row]) & 7]
@@ -110,7 +110,11 @@ class JsonLines:
                     result = jobs.CAREFUL_BATCH
                 else:
                     first = _address(unpacked)
-                    job[[jobs.UNPACKED_ROW, jobs.UNPACKED, jobs.UNPACKED_END]] = row, first, first + len(unpacked)
+                    job[[jobs.JOB_UNPACKED_ROW, jobs.JOB_UNPACKED, jobs.JOB_UNPACKED_END]] = (
+                        row,
+                        first,
+                        first + len(unpacked),
+                    )
                     continue
             fresh = job[jobs.OUT] == _address(self._out)
             if not fresh:
@@ -137,16 +141,16 @@ class JsonLines:
 
     def _fill(self, attributes: int) -> None:
         entries = self._control if attributes & 1 << 5 else self._entries
-        entries.fill(int(self._job[jobs.NUMBER]), int(self._job[jobs.VERSION]))
+        entries.fill(int(self._job[jobs.NUMBER]), int(self._job[jobs.JOB_VERSION]))
 
     def _empty(self) -> None:
         self._job[jobs.OUT] = _address(self._out)
-        self._job[jobs.BATCHES] = self._job[jobs.RECORDS] = 0
+        self._job[jobs.BATCHES] = self._job[jobs.JOB_RECORDS] = 0
 
     def _taken(self) -> Lines:
         job = self._job
         text = self._out[: int(job[jobs.OUT]) - _address(self._out)].tobytes().decode()
-        lines = Lines(text, int(job[jobs.BATCHES]), int(job[jobs.RECORDS]))
+        lines = Lines(text, int(job[jobs.BATCHES]), int(job[jobs.JOB_RECORDS]))
         self._empty()
         return lines
 
@@ -168,7 +172,7 @@ def _texts(file: LogFile, dumps: Dumps) -> tuple[npt.NDArray[np.uint8], npt.NDAr
     texts[jobs.AT_CRC_OK] = ', "crc_ok": true}\n'
     texts[jobs.COMPRESSION_NAMES : jobs.TIMESTAMP_TYPES] = COMPRESSIONS
     texts[jobs.TIMESTAMP_TYPES : jobs.FALSE] = _TIMESTAMP_TYPES
-    texts[jobs.FALSE], texts[jobs.TRUE], texts[jobs.NULL] = "false", "true", "null"
+    texts[jobs.FALSE], texts[jobs.TRUE], texts[jobs.JOB_NULL] = "false", "true", "null"
     texts[jobs.AT_OFFSET] = start({"kind": "record", **same}, "offset")
     for index, name in enumerate(_RECORD_NAMES):
         texts[jobs.AT_TIMESTAMP + index] = f', "{name}": '

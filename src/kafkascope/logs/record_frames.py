@@ -18,7 +18,7 @@ from kafkascope.columnar.log.framing import framing_kernel
 from kafkascope.columnar.log.record_walk import RECORD_WORDS
 from kafkascope.errors import DecodeError
 from kafkascope.logs.batches import Batch, Damage, DamageKind, read_batches
-from kafkascope.logs.typed_records import FRAMED, Framed, Messages, framer_of, messages_of, record_kind
+from kafkascope.logs.typed_records import FRAMED_VALUES, Framed, Messages, framer_of, messages_of, record_kind
 from kafkascope.logs.window import WINDOW_BYTES, Window
 from kafkascope.schema.catalog import index
 
@@ -53,9 +53,9 @@ class RecordFrames:
         self._topic, self._framer = topic, framer
         self._walk = np.zeros(RECORD_WORDS, np.int64)
         self._table = np.empty((ops.COLUMNS, _ROWS), np.int64)
-        self._job = np.zeros(ops.JOB_WORDS, np.int64)
-        self._job[ops.WALK] = _address(self._walk)
-        self._job[ops.KIND] = jobs.FRAMED if record_kind(topic) == FRAMED else jobs.COORDINATOR
+        self._job = np.zeros(ops.FRAMING_JOB_WORDS, np.int64)
+        self._job[ops.FRAMING_WALK] = _address(self._walk)
+        self._job[ops.KIND] = jobs.JOB_FRAMED if record_kind(topic) == FRAMED_VALUES else jobs.JOB_COORDINATOR
 
     def read(self, window: Window, positions: Numbers, careful: npt.NDArray[np.bool_]) -> Iterator[Frames | Damage]:
         """`positions` are those of batches, in order; `careful` are those that no kernel may read."""
@@ -66,8 +66,11 @@ class RecordFrames:
                 row += 1
                 continue
             position = int(positions[row])
-            data, at = window.locate(position, min(WINDOW_BYTES, window.size - position))
+            data, at = window.stretch(position)
             end = self._held(data, position - at, positions, careful, row)
+            if end == row:
+                data, at = window.stretch(position, again=True)
+                end = self._held(data, position - at, positions, careful, row)
             if end == row:
                 # It was there when its header was read, and has been cut off since.
                 return
@@ -91,29 +94,37 @@ class RecordFrames:
         self, window: Window, data: bytes, place: int, positions: Numbers, row: int, end: int
     ) -> Iterator[Frames | Damage]:
         job, kernel, whole = self._job, framing_kernel(), np.frombuffer(data, np.uint8)
-        job[ops.ROW], job[ops.ROWS], job[ops.POSITIONS] = row, end, _address(positions)
-        job[ops.DATA], job[ops.PLACE], job[ops.USED], job[ops.UNPACKED_ROW] = _address(whole), place, 0, -1
-        job[ops.TABLE], job[ops.STRIDE] = _address(self._table), self._table.shape[1]
+        job[ops.ROW], job[ops.FRAMING_ROWS], job[ops.POSITIONS] = row, end, _address(positions)
+        job[ops.FRAMING_DATA], job[ops.FRAMING_PLACE], job[ops.USED], job[ops.FRAMING_UNPACKED_ROW] = (
+            _address(whole),
+            place,
+            0,
+            -1,
+        )
+        job[ops.TABLE], job[ops.FRAMING_STRIDE] = _address(self._table), self._table.shape[1]
         kept: list[Any] = [whole]
         while True:
             result = kernel(ops.FRAME, _address(job))
             at = int(positions[min(int(job[ops.ROW]), end - 1)])
-            if result == ops.PACKED:
+            if result == ops.FRAMING_PACKED:
                 start = at - place
                 size = int.from_bytes(data[start + 8 : start + 12], "big", signed=True) + 12
                 compression = COMPRESSIONS[data[start + 22] & 7]
                 try:
                     unpacked = unpack(compression, data[start + _HEADER_BYTES : start + size], 2, Budget(), "")
                 except DecodeError:
-                    result = ops.CAREFUL
+                    result = ops.FRAMING_CAREFUL
                 else:
                     kept.append(held := np.frombuffer(unpacked, np.uint8))
-                    job[ops.UNPACKED_ROW] = job[ops.ROW]
-                    job[ops.UNPACKED], job[ops.UNPACKED_END] = _address(held), _address(held) + len(held)
+                    job[ops.FRAMING_UNPACKED_ROW] = job[ops.ROW]
+                    job[ops.FRAMING_UNPACKED], job[ops.FRAMING_UNPACKED_END] = (
+                        _address(held),
+                        _address(held) + len(held),
+                    )
                     # What has been decompressed is kept only until the next table.
                     if sum(map(len, kept[1:-1])) <= WINDOW_BYTES:
                         continue
-                    result = ops.FULL
+                    result = ops.FRAMING_FULL
             used = int(job[ops.USED])
             if used:
                 yield from self._by_type(self._table[:, :used], positions)
@@ -121,16 +132,16 @@ class RecordFrames:
                 job[ops.USED] = 0
             if result == ops.DONE:
                 return
-            if result == ops.CAREFUL:
+            if result == ops.FRAMING_CAREFUL:
                 yield from self._carefully(window, int(job[ops.ROW]), at)
                 job[ops.ROW] += 1
-            elif result == ops.FULL and not used:
+            elif result == ops.FRAMING_FULL and not used:
                 self._grow(int.from_bytes(data[at - place + 57 : at - place + 61], "big"))
 
     def _grow(self, rows: int) -> None:
         if rows > self._table.shape[1]:
             self._table = np.empty((ops.COLUMNS, rows), np.int64)
-            self._job[ops.TABLE], self._job[ops.STRIDE] = _address(self._table), rows
+            self._job[ops.TABLE], self._job[ops.FRAMING_STRIDE] = _address(self._table), rows
 
     def _by_type(self, table: Numbers, positions: Numbers) -> Iterator[Frames | Damage]:
         numbers, versions = table[ops.AT_NUMBER], table[ops.AT_VERSION]
@@ -145,7 +156,7 @@ class RecordFrames:
             for version in np.unique(versions[own]).tolist():
                 if version in index()[known[3]].versions:
                     good |= own & (versions == version)
-            if record_kind(self._topic) != FRAMED:
+            if record_kind(self._topic) != FRAMED_VALUES:
                 good |= own & (table[ops.AT_VALUE_SIZE] < 0)
         for row in np.flatnonzero(~good).tolist():
             yield self._problem(table[:, row], int(positions[table[ops.AT_BATCH, row]]))
@@ -159,7 +170,7 @@ class RecordFrames:
         typed = row[ops.AT_NUMBER] != ops.NO_TYPE
         key, value = _bytes(row[ops.AT_KEY], row[ops.AT_KEY_SIZE]), _bytes(row[ops.AT_VALUE], row[ops.AT_VALUE_SIZE])
         number, version = int(row[ops.AT_NUMBER]), int(row[ops.AT_VERSION])
-        if typed and record_kind(self._topic) == FRAMED:
+        if typed and record_kind(self._topic) == FRAMED_VALUES:
             value = bytes([1]) + _uvarint(number) + _uvarint(version) + (value or b"")
         elif typed:
             key = number.to_bytes(2, "big", signed=True) + (key or b"")

@@ -26,7 +26,7 @@ _COORDINATORS = {
 _FRAMED = {METADATA_TOPIC: "metadata", "__remote_log_metadata": "tiered storage"}
 INTERNAL_TOPICS = (*_COORDINATORS, *_FRAMED)
 # Keys have the number of their type, or values are in a frame that has it.
-COORDINATOR, FRAMED = "coordinator", "framed"
+COORDINATOR, FRAMED_VALUES = "coordinator", "framed"
 _FRAME_VERSION = 1
 _CONSUMER = "consumer"
 
@@ -77,8 +77,8 @@ def framer_of(topic: str | None) -> Framer | None:
 
 
 def record_kind(topic: str | None) -> str | None:
-    """`COORDINATOR` or `FRAMED`, by how the topic's records name their types; None for a topic of users."""
-    return COORDINATOR if topic in _COORDINATORS else FRAMED if topic in _FRAMED else None
+    """`COORDINATOR` or `FRAMED_VALUES`, by how the topic's records name their types; None for a topic of users."""
+    return COORDINATOR if topic in _COORDINATORS else FRAMED_VALUES if topic in _FRAMED else None
 
 
 def messages_of(topic: str | None, number: int) -> Messages | None:
@@ -120,6 +120,14 @@ def message_names() -> dict[str, tuple[str | None, str]]:
         for key, value in _coordinator_types(group).values()
     }
     return coordinators | {name: (None, name) for group in _FRAMED.values() for name in _framed_types(group).values()}
+
+
+def topic_of_type(type_: str | None) -> str | None:
+    """None for a type that is in every topic, or unknown."""
+    for topic, group in _COORDINATORS.items():
+        if any(key == f"{type_}Key" for key, _ in _coordinator_types(group).values()):
+            return topic
+    return next((topic for topic, group in _FRAMED.items() if type_ in _framed_types(group).values()), None)
 
 
 @cache

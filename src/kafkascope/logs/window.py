@@ -56,12 +56,15 @@ class LocalFile:
 
 class Window:
     """A context manager. `read` returns less than asked for only at the end of the file. `source` is what keeps a file
-    that isn't on this machine; `size` is where the file ends, if that is to be earlier than it does now."""
+    that isn't on this machine; `size` is where the file ends, if that is to be earlier than it does now. `ahead` is how
+    much is read at once."""
 
-    __slots__ = ("_buffer", "_source", "_start", "path", "size")
+    __slots__ = ("_buffer", "_source", "_start", "ahead", "path", "size")
 
-    def __init__(self, path: str, source: Source | None = None, size: int | None = None) -> None:
-        self.path = path
+    def __init__(
+        self, path: str, source: Source | None = None, size: int | None = None, ahead: int = WINDOW_BYTES
+    ) -> None:
+        self.path, self.ahead = path, ahead
         self._source = LocalFile(path) if source is None else source
         whole = self._source.size()
         self.size = whole if size is None else min(size, whole)
@@ -78,7 +81,7 @@ class Window:
         end = min(start + length, self.size)
         held = self._start + len(self._buffer)
         if start < self._start or end > held:
-            self._buffer = self._fetch(start, min(max(length, WINDOW_BYTES), self.size - start))
+            self._buffer = self._fetch(start, min(max(length, self.ahead), self.size - start))
             self._start = start
         at = start - self._start
         return self._buffer[at : at + length] if end > start else b""
@@ -86,9 +89,16 @@ class Window:
     def locate(self, start: int, length: int) -> tuple[bytes, int]:
         """(bytes that hold the range, where it starts in them), without a copy."""
         if start < self._start or start + length > self._start + len(self._buffer):
-            self._buffer = self._fetch(start, min(max(length, WINDOW_BYTES), max(0, self.size - start)))
+            self._buffer = self._fetch(start, min(max(length, self.ahead), max(0, self.size - start)))
             self._start = start
         return self._buffer, start - self._start
+
+    def stretch(self, start: int, *, again: bool = False) -> tuple[bytes, int]:
+        """(bytes that hold what begins there, where it starts in them): what is in memory already, unless it's wanted
+        again."""
+        if not again and self._start <= start < self._start + len(self._buffer):
+            return self._buffer, start - self._start
+        return self.locate(start, max(0, min(self.ahead, self.size - start)))
 
     def has_grown(self) -> bool:
         """Whether a broker has appended since it was opened."""

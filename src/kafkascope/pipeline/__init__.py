@@ -11,12 +11,14 @@ if TYPE_CHECKING:
     from kafkascope.pipeline.external_tables import catalog_sql
     from kafkascope.pipeline.ingestion.ingest import Ingested, Options, ingest
     from kafkascope.pipeline.mart.build import build_marts as marts
+    from kafkascope.pipeline.share.outcomes import batch_outcomes
     from kafkascope.pipeline.tables import register_views as views
 
 # No module here may share the name of a function: importing the module would replace the function.
 _HOMES = {
     "Ingested": ("ingestion.ingest", "Ingested"),
     "Options": ("ingestion.ingest", "Options"),
+    "batch_outcomes": ("share.outcomes", "batch_outcomes"),
     "catalog_sql": ("external_tables", "catalog_sql"),
     "decode": ("decoding", "decode"),
     "ingest": ("ingestion.ingest", "ingest"),
@@ -24,7 +26,7 @@ _HOMES = {
     "views": ("tables", "register_views"),
 }
 
-__all__ = ["Ingested", "Options", "catalog_sql", "decode", "ingest", "marts", "views"]
+__all__ = ["Ingested", "Options", "batch_outcomes", "catalog_sql", "decode", "ingest", "marts", "views"]
 
 
 def __getattr__(name: str) -> Any:

@@ -94,6 +94,23 @@ def test_incidents_do_not_depend_on_the_order_of_rows_or_findings(seed: int) -> 
     assert incidents_of(findings, marts) == expected == sorted(expected, key=incident_order)
 
 
+def test_partitions_that_changed_leaders_belong_to_the_node_that_was_lost() -> None:
+    """By the metadata log on its brokers' disks; those of another cluster don't belong to it."""
+
+    def changes(cluster: str, seconds: int) -> list[dict[str, Any]]:
+        return [
+            row("partition_events", cluster_id=cluster, occurred_at=T0 + seconds * SECOND + turn, to_leader=2)
+            for turn in range(6)
+        ]
+
+    marts = joined(brokers(), leader_killed(), {"partition_events": [*changes(CLUSTER, 3), *changes("another", 3)]})
+    _, incidents = told(marts)
+    by_cause = {incident.cause: incident for incident in incidents}
+    roles = {part.role: part.subject for part in by_cause["node_down"].consequences}
+    assert roles["partitions that lost a replica"] == f"orders-0 of cluster {CLUSTER}"
+    assert by_cause["partition_leader_changes"].subject == "orders-0 of cluster another"
+
+
 def test_a_killed_leader_is_one_incident_with_what_followed() -> None:
     _, (first, *others) = told(
         joined(

@@ -2,11 +2,14 @@
 
 import asyncio
 import json
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
+
+from pyspark.errors import StreamingQueryException
 
 from kafkascope.client.describe.share_group import ShareGroupView, describe_share_group
 from tests.client.consumer_stage import Stage, stage
@@ -15,8 +18,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-# An idle machine takes a twentieth of it.
-PATIENCE = 180
+# An idle machine takes a fiftieth of it.
+PATIENCE = 600
+NO_PROCESS = "Python worker failed to connect back"
+Land = Callable[["DataFrame", int], None]
 
 
 def fresh() -> tuple[str, str]:
@@ -56,16 +61,16 @@ def view(bootstrap: str, group: str) -> ShareGroupView:
     return view
 
 
-def frame(spark: "SparkSession", bootstrap: str, topic: str, group: str, **options: object) -> "DataFrame":
+def frame(
+    spark: "SparkSession", bootstrap: str, topic: str, group: str, options: dict[str, object] | None = None
+) -> "DataFrame":
     reader = spark.readStream.format("kafkascope-share").option("bootstrap", bootstrap)
-    for name, value in {"group": group, "topics": topic, **options}.items():
+    for name, value in {"group": group, "topics": topic, **(options or {})}.items():
         reader = reader.option(name, str(value))
     return reader.load()
 
 
-def start(
-    rows: "DataFrame", checkpoint: Path, land: Callable[["DataFrame", int], None], **trigger: Any
-) -> "StreamingQuery":
+def start(rows: "DataFrame", checkpoint: Path, land: Land, **trigger: Any) -> "StreamingQuery":
     writer = rows.writeStream.foreachBatch(land).option("checkpointLocation", str(checkpoint))
     return writer.trigger(**(trigger or {"availableNow": True})).start()
 
@@ -78,11 +83,19 @@ def running(query: "StreamingQuery") -> Iterator["StreamingQuery"]:
         query.stop()
 
 
-def finished(query: "StreamingQuery") -> "StreamingQuery":
-    """Ended by itself; its exception is raised."""
-    with running(query):
-        assert query.awaitTermination(PATIENCE), query.status
-    return query
+def finished(rows: "DataFrame", checkpoint: Path, land: Land) -> "StreamingQuery":
+    """Ended by itself; its exception is raised. Spark waits 10 seconds for the process of a source to start. On a busy
+    machine that may not be enough, and nothing has run."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        with running(start(rows, checkpoint, land)) as query:
+            try:
+                assert query.awaitTermination(PATIENCE), query.status
+            except StreamingQueryException as error:
+                if NO_PROCESS not in str(error) or time.monotonic() > deadline:
+                    raise
+            else:
+                return query
 
 
 def metrics(query: "StreamingQuery") -> dict[str, Any]:

@@ -79,10 +79,10 @@ class Query:
             return None
         for _ in range(self.random.randint(0, 6)):
             self.network()
-        if self.random.random() < 0.05:
+        if self.model.faults and self.random.random() < 0.05:
             return self.crash()
         self.log.append(json.dumps(batch.to_json()))
-        if self.random.random() < 0.1:
+        if self.model.faults and self.random.random() < 0.1:
             return self.crash()
         for _ in range(self.random.randint(0, 6)):
             self.network()
@@ -97,7 +97,7 @@ class Query:
                 self.rows.update((partition, offset) for offset in range(first, last + 1))
             self.sink.add(batch.batch)
             self.verdicts[batch.batch] = self.verdict(batch)
-        if self.random.random() < 0.1:
+        if self.model.faults and self.random.random() < 0.1:
             return self.crash()
         self.committed = len(self.log) - 1
         return None

@@ -16,6 +16,7 @@ def test_no_crash_or_loss_doubles_or_loses_a_record(seed: int) -> None:
         query.step()
         accepted_are_in_the_sink(query)
         once(query)
+        committed_are_acknowledged(query)
     query.model.faults = False
     steps = 0
     while not all(query.model.partitions[partition].offsets[number].done for partition, number in query.offsets()):
@@ -32,6 +33,17 @@ def accepted_are_in_the_sink(query: Query) -> None:
     for partition, number in query.offsets():
         if query.model.partitions[partition].offsets[number].done:
             assert query.rows[partition, number], f"{partition.partition}-{number} is done and the sink lacks it"
+
+
+def committed_are_acknowledged(query: Query) -> None:
+    """What is locked for us and was in a committed batch isn't kept locked."""
+    batches = query.batches
+    if batches is None:
+        return
+    batches.before_poll(query.model.now)
+    for partition, acquired, _ in batches.member.waiting():
+        kept = list(batches.ledger.known(partition, acquired.first, acquired.last))
+        assert not kept, f"{partition.partition}: {kept} is committed and still held"
 
 
 def once(query: Query) -> None:

@@ -1,6 +1,6 @@
-"""kill -9 of driver, executor and broker while Spark reads a share group into a Delta table: no record is lost, none is
-there twice. A source that acknowledges when its reader closes loses some. A few moments here; in `make soak` a million
-records and twenty moments, also on a standalone cluster."""
+"""kill -9 of driver, executor and broker at twenty moments while Spark reads a million records of a share group into a
+Delta table: none is lost, none is there twice. A source that acknowledges when its reader closes loses some. Part of
+`make soak`."""
 
 import os
 import random
@@ -12,9 +12,8 @@ from lab.cluster import Cluster
 from tests.pipeline.cluster import standalone
 from tests.pipeline.share.kill_run import Kill, KilledQuery, Result, kills
 
-SOAK = bool(os.environ.get("KAFKASCOPE_SOAK"))
 SEED = int(os.environ.get("KAFKASCOPE_SEED", 0)) or random.randrange(1 << 32)
-RECORDS, MOMENTS = (1_000_000, 20) if SOAK else (60_000, 3)
+RECORDS, CONTROL_RECORDS, MOMENTS = 1_000_000, 200_000, 20
 LOCAL_CLUSTER = "local-cluster[1,2,512]"
 # Batches of a fiftieth of a million records.
 SETTINGS = {
@@ -22,10 +21,11 @@ SETTINGS = {
     "group.share.partition.max.record.locks": "5000",
     "group.share.max.partition.max.record.locks": "5000",
 }
-# One of each kind, where it hurts most.
-FEW = [Kill("driver", "landed"), Kill("executor", "planned"), Kill("broker", "read")]
-
-pytestmark = pytest.mark.heavy
+pytestmark = [
+    pytest.mark.heavy,
+    pytest.mark.soak,
+    pytest.mark.skipif("KAFKASCOPE_SOAK" not in os.environ, reason="runs in make soak"),
+]
 
 
 def play(source: str, master: str, folder: Path, records: int, planned: list[Kill]) -> Result:
@@ -36,14 +36,11 @@ def play(source: str, master: str, folder: Path, records: int, planned: list[Kil
 
 
 def test_no_record_is_lost_or_doubled(tmp_path: Path) -> None:
-    planned = kills(MOMENTS, SEED) if SOAK else FEW
-    result = play("kafkascope-share", LOCAL_CLUSTER, tmp_path, RECORDS, planned)
+    result = play("kafkascope-share", LOCAL_CLUSTER, tmp_path, RECORDS, kills(MOMENTS, SEED))
     assert (result.lost, result.doubled) == (0, 0)
-    assert len(result.kills) == len(planned) and result.starts > 1
+    assert len(result.kills) == MOMENTS and result.starts > 1
 
 
-@pytest.mark.soak
-@pytest.mark.skipif(not SOAK, reason="runs in make soak")
 def test_nor_on_a_standalone_cluster(tmp_path: Path) -> None:
     with standalone(tmp_path) as master:
         result = play("kafkascope-share", master, tmp_path, RECORDS, kills(MOMENTS, SEED + 1))
@@ -53,6 +50,6 @@ def test_nor_on_a_standalone_cluster(tmp_path: Path) -> None:
 
 def test_a_source_that_acknowledges_when_its_reader_closes_loses_some(tmp_path: Path) -> None:
     """So the tests above can fail."""
-    planned = kills(MOMENTS, SEED) if SOAK else [Kill("driver", "read")]
-    result = play("control", LOCAL_CLUSTER, tmp_path, min(RECORDS, 200_000), planned)
+    planned = [Kill("driver", "read"), *kills(MOMENTS - 1, SEED)]
+    result = play("control", LOCAL_CLUSTER, tmp_path, CONTROL_RECORDS, planned)
     assert result.lost > 0

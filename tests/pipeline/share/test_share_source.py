@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from deltalake import DeltaTable
 from pyspark.errors import StreamingQueryException
 
 from kafkascope.codec.records.record_data import Record, encode_records, new_batch
+from kafkascope.errors import UsageError
+from kafkascope.pipeline import batch_outcomes
 from kafkascope.pipeline.session import error_line
 from tests.client.consumer_stage import Stage
 from tests.pipeline.share.queries import (
@@ -54,7 +57,7 @@ def test_rows_are_the_records_and_the_group_is_done_with_them(
     staged(cluster.bootstrap, produce)
     landed = Landed()
     before = datetime.now(UTC)
-    query = finished(start(frame(spark, cluster.bootstrap, topic, group), tmp_path, landed))
+    query = finished(frame(spark, cluster.bootstrap, topic, group), tmp_path, landed)
     rows = landed.rows()
     assert [(row.offset, row.key, row.value) for row in rows] == [(0, b"key", b"value"), (1, None, None), (2, b"", b"")]
     assert [[(header.key, header.value) for header in row.headers] for row in rows] == [
@@ -69,7 +72,7 @@ def test_rows_are_the_records_and_the_group_is_done_with_them(
     assert view(cluster.bootstrap, group).lag == 0
     # Nothing is left for another run, and it ends.
     again = Landed()
-    finished(start(frame(spark, cluster.bootstrap, topic, group), tmp_path, again))
+    finished(frame(spark, cluster.bootstrap, topic, group), tmp_path, again)
     assert not again.rows()
 
 
@@ -86,10 +89,10 @@ def test_a_batch_that_failed_runs_again_with_the_same_rows(
         if batch_id == 1:
             raise RuntimeError("the sink is full")
 
-    options = {"maxRecordsPerTrigger": 1_000}
+    options: dict[str, object] = {"maxRecordsPerTrigger": 1_000}
     with pytest.raises(StreamingQueryException, match="the sink is full"):
-        finished(start(frame(spark, cluster.bootstrap, topic, group, **options), tmp_path, fail))
-    finished(start(frame(spark, cluster.bootstrap, topic, group, **options), tmp_path, landed))
+        finished(frame(spark, cluster.bootstrap, topic, group, options), tmp_path, fail)
+    finished(frame(spark, cluster.bootstrap, topic, group, options), tmp_path, landed)
     assert landed.replays == [1] and seen[1] == landed.batches[1]
     places = [(row.partition, row.offset) for row in landed.rows()]
     assert sorted(places) == [(partition, offset) for partition in (0, 1) for offset in range(2_500)]
@@ -109,8 +112,8 @@ def test_locks_outlast_batches_three_times_as_long_and_tasks_share_a_partition(
         never.wait(3 * LOCK_SECONDS)
         landed(rows, batch_id)
 
-    rows = frame(spark, cluster.bootstrap, topic, group, minPartitions=3)
-    query = finished(start(rows, tmp_path, slow))
+    rows = frame(spark, cluster.bootstrap, topic, group, {"minPartitions": 3})
+    query = finished(rows, tmp_path, slow)
     assert {row["_delivery_count"] for row in landed.rows()} == {1} and len(landed.rows()) == 100
     assert tasks == [3]
     assert metrics(query)["expired"] == 0 < metrics(query)["acquired"]
@@ -147,33 +150,46 @@ def test_a_running_query_gets_what_is_produced_and_accepts_it_without_waiting_fo
     ],
 )
 def test_wrong_options_are_refused_before_anything_runs(
-    spark: "SparkSession", options: dict[str, str], message: str
+    spark: "SparkSession", options: dict[str, object], message: str
 ) -> None:
     with pytest.raises(Exception, match=r"kafkascope\.errors\.UsageError") as raised:
-        frame(spark, "127.0.0.1:1", "topic", "group", **options)
+        frame(spark, "127.0.0.1:1", "topic", "group", options)
     assert message in error_line(raised.value)
 
 
 def test_what_the_cluster_refuses_is_one_line(spark: "SparkSession", cluster: "Lab", tmp_path: Path) -> None:
-    topic, group = prepared(cluster.bootstrap, [])
+    landed = Landed()
+    with pytest.raises(StreamingQueryException) as raised:
+        finished(frame(spark, cluster.bootstrap, "no-such-topic", "group"), tmp_path, landed)
+    assert "no-such-topic: UNKNOWN_TOPIC_OR_PARTITION (3)" in error_line(raised.value)
+    assert not landed.rows()
+
+
+def test_records_are_released_rejected_and_put_aside(spark: "SparkSession", cluster: "Lab", tmp_path: Path) -> None:
+    topic, group = prepared(cluster.bootstrap, [b"value %d" % number for number in range(10)])
+    folder, table = str(tmp_path / "outcomes"), str(tmp_path / "dead")
     landed = Landed()
 
-    def line(name: str, *place: str) -> str:
-        with pytest.raises(StreamingQueryException) as raised:
-            finished(start(frame(spark, *place), tmp_path / name, landed))
-        return error_line(raised.value)
+    def land(rows: "DataFrame", batch_id: int) -> None:
+        with batch_outcomes(folder, batch_id) as outcomes:
+            # 2 fails once, 4 always, 6 can't be processed.
+            released = rows.where("(offset = 2 AND _delivery_count = 1) OR offset = 4")
+            outcomes.release(released)
+            outcomes.reject(rows.where("offset = 6"))
+            landed(rows.where("NOT (offset = 2 AND _delivery_count = 1) AND offset NOT IN (4, 6)"), batch_id)
 
-    missing = line("topic", cluster.bootstrap, "no-such-topic", group)
-    assert "no-such-topic: UNKNOWN_TOPIC_OR_PARTITION (3)" in missing
+    options: dict[str, object] = {"outcomes": folder, "maxDeliveryCount": 2, "deadLetterTable": table}
+    query = finished(frame(spark, cluster.bootstrap, topic, group, options), tmp_path / "checkpoint", land)
+    counts = {row.offset: row["_delivery_count"] for row in landed.rows()}
+    assert counts == {offset: 2 if offset == 2 else 1 for offset in range(10) if offset not in (4, 6)}
+    assert len(landed.rows()) == len(counts)
+    dead = DeltaTable(table).to_pyarrow_table().to_pylist()
+    assert [(row["offset"], row["value"], row["_delivery_count"], row["group"]) for row in dead] == [
+        (4, b"value 4", 3, group)
+    ]
+    assert (metrics(query)["released"], view(cluster.bootstrap, group).lag) == (3, 0)
 
-    async def consumer_group(on: Stage) -> None:
-        value = {"groupId": f"{group}-other", "memberId": "", "generationIdOrMemberEpoch": -1}
-        value |= {"topics": [{"name": topic, "topicId": await on.cluster.topic_id(topic),
-                              "partitions": [{"partitionIndex": 0, "committedOffset": 0}]}]}  # fmt: skip
-        answer = await on.cluster.call("OffsetCommit", value)
-        assert answer.value["topics"][0]["partitions"][0]["errorCode"] == 0
 
-    staged(cluster.bootstrap, consumer_group)
-    assert f"group {group}-other isn't a share group" in line("group", cluster.bootstrap, topic, f"{group}-other")
-    assert "127.0.0.1:1: " in line("address", "127.0.0.1:1", topic, group)
-    assert not landed.rows()
+def test_outcomes_that_no_query_reads_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no query has this folder"), batch_outcomes(str(tmp_path), 1):
+        pass

@@ -26,6 +26,11 @@ _HOUR = 3_600_000_000
 )
 @click.option("--follow", is_flag=True, help="Keep reading new files of the folder until Ctrl-C.")
 @click.option(
+    "--share-group", "group", metavar="GROUP", help="URI… are topics of plain frames; read them as a member of GROUP."
+)
+@click.option("--bootstrap", metavar="HOST", help="With --share-group: the cluster's address.")
+@click.option("--config", metavar="FILE", help="With --share-group: client settings, as of live commands.")
+@click.option(
     "--marts-every",
     "every",
     metavar="SECONDS",
@@ -52,6 +57,9 @@ def run(
     plan: str,
     ports: tuple[int, ...],
     follow: bool,
+    group: str | None,
+    bootstrap: str | None,
+    config: str | None,
     every: float | None,
     vacuum: str,
     cores: int | None,
@@ -61,6 +69,8 @@ def run(
 
     URI is a file, a folder or a pattern, on this machine or an object store: captures, request logs, files of frames,
     log directories of brokers. What is already in the lake is skipped, so repeating the command adds nothing.
+
+    With --share-group, URI is a topic whose records are plain frames. Each record is in the lake exactly once.
 
     Exits with 1 if a URI doesn't exist, with 3 if a file could not be read; the other files are in the lake then.
     """
@@ -75,7 +85,19 @@ def run(
     if every is not None and (no_marts or not follow):
         raise UsageError("--marts-every needs --follow, and doesn't work with --no-marts")
     hours = None if vacuum == "never" else parse_duration(vacuum, "--vacuum-after") / _HOUR
+    if group is None and (bootstrap or config):
+        raise UsageError(f"{'--bootstrap' if bootstrap else '--config'} needs --share-group GROUP")
+    if group is not None and (ports or plan != "auto" or every is not None):
+        raise UsageError("--port, --plan and --marts-every are for recordings; leave them out with --share-group")
     need_spark("ingest")
+    if group is not None:
+        from kafkascope.cli.spark.share_ingest import ShareCommand
+
+        share = ShareCommand(
+            uris, where, group, bootstrap, config, contents=keep_payloads, pseudonymise=pseudonymise, cores=cores,
+            thresholds=None if no_marts else limits, as_json=as_json,
+        )  # fmt: skip
+        return share.run(follow=follow)
     from kafkascope.cli.spark.ingest_run import Command
     from kafkascope.pipeline.ingestion.ingest import Options
     from kafkascope.pipeline.mart_rebuilder import EVERY_SECONDS

@@ -280,11 +280,10 @@ class ShareConsumer:
     async def _run(self) -> None:
         try:
             await self._pump.run()
-        except Exception as error:
-            self._errors.append(
-                error if isinstance(error, KafkascopeError) else KafkascopeError(f"the consumer ended: {error!r}")
-            )
-            raise
+        except Exception as error:  # noqa: BLE001 (of the application's functions too)
+            # For good: nothing is sent any more.
+            self._error = KafkascopeError(f"the consumer ended: {error!r}")
+            self._error.__cause__ = error
         finally:
             self._changed.set()
 

@@ -10,7 +10,7 @@ import numpy as np
 from kafkascope.columnar.compiling.jit import entry, plain
 from kafkascope.columnar.kernel.memory import copy_bytes, load_i16, load_i32, load_i64, store_32, store_64, word
 from kafkascope.columnar.kernel.signatures import Bool, Int
-from kafkascope.columnar.log.job import COORDINATOR
+from kafkascope.columnar.log.job import JOB_COORDINATOR
 from kafkascope.columnar.log.record_walk import (
     HEADERS_COUNT,
     KEY,
@@ -28,17 +28,17 @@ from kafkascope.limits import MAX_RECORD_ITEMS
 FRAME, GATHER = range(2)
 # A job: the next batch and how many there are, the places of batches in the file, the first byte of the data and its
 # place.
-ROW, ROWS, POSITIONS, DATA, PLACE = range(5)
-# A column of the table has `STRIDE` numbers, of which `USED` are set.
-TABLE, STRIDE, USED = 5, 6, 7
+ROW, FRAMING_ROWS, POSITIONS, FRAMING_DATA, FRAMING_PLACE = range(5)
+# A column of the table has `FRAMING_STRIDE` numbers, of which `USED` are set.
+TABLE, FRAMING_STRIDE, USED = 5, 6, 7
 # Whether types are in keys or in values; where there are decompressed records of a batch; room for one record.
-KIND, UNPACKED_ROW, UNPACKED, UNPACKED_END, WALK = 8, 9, 10, 11, 12
-JOB_WORDS = 13
+KIND, FRAMING_UNPACKED_ROW, FRAMING_UNPACKED, FRAMING_UNPACKED_END, FRAMING_WALK = 8, 9, 10, 11, 12
+FRAMING_JOB_WORDS = 13
 # To gather: addresses and sizes, how many; where to write ends and bytes.
-SOURCES, SIZES, COUNT, ENDS, BYTES, GATHER_WORDS = range(6)
+SOURCES, SIZES, FRAMING_COUNT, ENDS, FRAMING_BYTES, GATHER_WORDS = range(6)
 # Results: all batches are in the table; it's full; the next batch is left to the careful reader, or must be
 # decompressed.
-DONE, FULL, CAREFUL, PACKED = range(4)
+DONE, FRAMING_FULL, FRAMING_CAREFUL, FRAMING_PACKED = range(4)
 # Columns of the table. A record that has no type has `NO_TYPE`, which no number is; the version of a tombstone is −1.
 NO_TYPE = -(1 << 40)
 (
@@ -49,22 +49,22 @@ _HEADER_BYTES, _LOG_APPEND, _FAR = 61, 1 << 3, 1 << 62
 
 @plain
 def frame_records(job: Int) -> Int:
-    while word(job, ROW) < word(job, ROWS):
+    while word(job, ROW) < word(job, FRAMING_ROWS):
         row, used = word(job, ROW), word(job, USED)
-        at = word(job, DATA) + word(word(job, POSITIONS), row) - word(job, PLACE)
+        at = word(job, FRAMING_DATA) + word(word(job, POSITIONS), row) - word(job, FRAMING_PLACE)
         start, end = at + _HEADER_BYTES, at + load_i32(at + 8) + 12
         count = load_i32(at + 57)
         if count:
-            if word(job, UNPACKED_ROW) == row:
-                start, end = word(job, UNPACKED), word(job, UNPACKED_END)
+            if word(job, FRAMING_UNPACKED_ROW) == row:
+                start, end = word(job, FRAMING_UNPACKED), word(job, FRAMING_UNPACKED_END)
             elif load_i16(at + 21) & 7:
-                return np.int64(PACKED)
+                return np.int64(FRAMING_PACKED)
             if count > MAX_RECORD_ITEMS or 7 * count > end - start:
-                return np.int64(CAREFUL)
-            if count > word(job, STRIDE) - used:
-                return np.int64(FULL)
+                return np.int64(FRAMING_CAREFUL)
+            if count > word(job, FRAMING_STRIDE) - used:
+                return np.int64(FRAMING_FULL)
             if not _frame_batch(job, at, start, end, count):
-                return np.int64(CAREFUL)
+                return np.int64(FRAMING_CAREFUL)
         store_64(job + 8 * USED, used + count)
         store_64(job + 8 * ROW, row + 1)
     return np.int64(DONE)
@@ -72,11 +72,11 @@ def frame_records(job: Int) -> Int:
 
 @plain
 def _frame_batch(job: Int, at: Int, p: Int, end: Int, count: Int) -> Bool:
-    base, first_time, walk = load_i64(at), load_i64(at + 27), word(job, WALK)
+    base, first_time, walk = load_i64(at), load_i64(at + 27), word(job, FRAMING_WALK)
     if not (-_FAR < base < _FAR and -_FAR < first_time < _FAR):
         return False
     is_append, appended = load_i16(at + 21) & _LOG_APPEND, load_i64(at + 35)
-    items, step = count, 8 * word(job, STRIDE)
+    items, step = count, 8 * word(job, FRAMING_STRIDE)
     place = word(job, TABLE) + 8 * word(job, USED)
     for _ in range(count):
         p = read_record(p, end, base, first_time, walk)
@@ -98,7 +98,7 @@ def _type_of(job: Int, walk: Int, place: Int, step: Int) -> Bool:
     key, key_size = word(walk, KEY), word(walk, KEY_SIZE)
     value, size = word(walk, VALUE), word(walk, VALUE_SIZE)
     number, version = np.int64(NO_TYPE), np.int64(-1)
-    if word(job, KIND) == COORDINATOR:
+    if word(job, KIND) == JOB_COORDINATOR:
         if key_size >= 2 and (size < 0 or size >= 2):
             number = load_i16(key)
             key, key_size = key + 2, key_size - 2
@@ -129,9 +129,9 @@ def gather(job: Int) -> Int:
     """How many bytes were written, one after the other; sizes below 0 count as 0."""
     used = np.int64(0)
     store_32(word(job, ENDS), used)
-    for index in range(word(job, COUNT)):
+    for index in range(word(job, FRAMING_COUNT)):
         size = max(word(word(job, SIZES), index), np.int64(0))
-        copy_bytes(word(job, BYTES) + used, word(word(job, SOURCES), index), size)
+        copy_bytes(word(job, FRAMING_BYTES) + used, word(word(job, SOURCES), index), size)
         used += size
         store_32(word(job, ENDS) + 4 * index + 4, used)
     return used

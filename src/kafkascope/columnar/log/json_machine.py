@@ -32,31 +32,38 @@ from kafkascope.columnar.log.text import (
     put_text,
     put_uuid,
 )
+from kafkascope.columnar.secrets import LISTENER
 from kafkascope.limits import MAX_STRING_BYTES
 
 # An operation's words: its number, the text before its value and how long that is, and what it needs.
-OPERATION = 8
-TEXT, TEXT_SIZE, FIRST = 1, 2, 3
+JSON_OPERATION = 8
+JSON_TEXT, TEXT_SIZE, JSON_FIRST = 1, 2, 3
 (
-    INT32, INT64, INT16, INT8, STRING, ARRAY, NEXT, TAGS, TAG_END, END, UUID, BOOL, STRUCT, BYTES, HIDDEN, INT32S,
-    UINT32, UINT16, GO_ON, TAGGED, RESTORE, AFTER_TAGS,
-) = range(22)  # fmt: skip
-# FIRST: the size of a length on the wire, 0 for a compact one; then 1 where null is allowed.
-SIZE, NULLABLE, SKIP, LEAST = FIRST, FIRST + 1, FIRST + 2, FIRST + 3
+    INT32, INT64, JSON_INT16, INT8, STRING, JSON_ARRAY, JSON_NEXT, JSON_TAGS, JSON_TAG_END, JSON_END,
+    JSON_UUID, JSON_BOOL, JSON_STRUCT, JSON_BYTES, JSON_HIDDEN, INT32S, UINT32, UINT16,
+    GO_ON, TAGGED, RESTORE, AFTER_TAGS, SETTING,
+) = range(23)  # fmt: skip
+# JSON_FIRST: the size of a length on the wire, 0 for a compact one; then 1 where null is allowed.
+SIZE, NULLABLE, JSON_SKIP, LEAST = JSON_FIRST, JSON_FIRST + 1, JSON_FIRST + 2, JSON_FIRST + 3
 # A place on the stack: an array's elements left, or a tag section's tags left, last tag, end of the tag, operation.
-PLACE = 4
-_STEP = 8 * OPERATION
-_PLACE = 8 * PLACE
+JSON_PLACE = 4
+_STEP = 8 * JSON_OPERATION
+_PLACE = 8 * JSON_PLACE
 # A known tag: its number, its operations, its default's bytes and how many they are.
 TAG = 4
 # JSON has tags among the fields of their struct, where the definition has them; the wire has them at its end. For a
 # message of which these differ, a tag section that isn't empty is read first, and the message is written again with it.
 # `ORDERED` is where that begins. The stack starts with the places of its tags: start and end of each, then two
 # positions.
-ORDERED = SKIP
+ORDERED = JSON_SKIP
 MOST_TAGS = 30
 _SAVED, _SECTION_END = 2 * MOST_TAGS, 2 * MOST_TAGS + 1
 STACK_START = 2 * MOST_TAGS + 2
+# A slot of the table of settings whose values may be shown: the kind of resource, and the name with its size, 0 for
+# none.
+SLOT = 3
+_HASH_START, _HASH_PRIME = np.int64(-0x340D631B7BDDDCDB), np.int64(0x100000001B3)
+_LISTENER = np.frombuffer(LISTENER.encode(), np.uint8).astype(np.int64)
 
 
 @inline
@@ -90,12 +97,13 @@ def write_message(code: Int, p: Int, end: Int, out: Int, room: Int, stack: Int) 
     """Where the text ends; `REFUSED`, or `NO_ROOM` if it needs more than up to `room`, after which `SLACK` bytes may be
     written."""
     places, first_p, first_out = stack, p, out
+    name, name_size = p, np.int64(0)
     stack += 8 * STACK_START
     while True:
         op, size = word(code, 0), word(code, TEXT_SIZE)
         if size + NUMBER_ROOM > room - out:
             return np.int64(NO_ROOM)
-        out = put(out, word(code, TEXT), size)
+        out = put(out, word(code, JSON_TEXT), size)
         if op == INT32:
             if end - p < 4:
                 return np.int64(REFUSED)
@@ -113,13 +121,14 @@ def write_message(code: Int, p: Int, end: Int, out: Int, room: Int, stack: Int) 
                 out = put_text(out, p, size)
                 if out < 0:
                     return np.int64(REFUSED)
+                name, name_size = p, size
                 p += size
         elif op == INT64:
             if end - p < 8:
                 return np.int64(REFUSED)
             out = put_number(out, load_i64(p))
             p += 8
-        elif op == TAGS:
+        elif op == JSON_TAGS:
             if p >= end:
                 return np.int64(REFUSED)
             if load_u8(p) == 0:
@@ -137,7 +146,7 @@ def write_message(code: Int, p: Int, end: Int, out: Int, room: Int, stack: Int) 
                 if p < 0:
                     return np.int64(REFUSED)
                 continue
-        elif op == ARRAY:
+        elif op == JSON_ARRAY:
             size, p = _size_of(p, end, word(code, SIZE))
             if p < 0 or size < -word(code, NULLABLE) or size * word(code, LEAST) > end - p:
                 return np.int64(REFUSED)
@@ -147,23 +156,23 @@ def write_message(code: Int, p: Int, end: Int, out: Int, room: Int, stack: Int) 
                 else:
                     store_16(out, np.int64(0x5D5B))  # []
                     out += 2
-                code = word(code, SKIP)
+                code = word(code, JSON_SKIP)
                 continue
             stack += _PLACE
             store_64(stack, size)
             store_16(out, np.int64(0x5B))
             out += 1
-        elif op == NEXT:
+        elif op == JSON_NEXT:
             left = word(stack, 0) - 1
             store_64(stack, left)
             if left:
                 out = _put_comma(out)
-                code = word(code, FIRST)
+                code = word(code, JSON_FIRST)
                 continue
             stack -= _PLACE
             store_16(out, np.int64(0x5D))
             out += 1
-        elif op == END:
+        elif op == JSON_END:
             return out
         elif op == INT32S:
             size, p = _size_of(p, end, word(code, SIZE))
@@ -183,7 +192,7 @@ def write_message(code: Int, p: Int, end: Int, out: Int, room: Int, stack: Int) 
                     p += 4
                 store_16(out, np.int64(0x5D))
                 out += 1
-        elif op == INT16:
+        elif op == JSON_INT16:
             if end - p < 2:
                 return np.int64(REFUSED)
             out = put_number(out, load_i16(p))
@@ -193,7 +202,7 @@ def write_message(code: Int, p: Int, end: Int, out: Int, room: Int, stack: Int) 
                 return np.int64(REFUSED)
             out = put_number(out, load_i8(p))
             p += 1
-        elif op == BOOL:
+        elif op == JSON_BOOL:
             if p >= end or load_u8(p) > 1:
                 return np.int64(REFUSED)
             if load_u8(p):
@@ -203,14 +212,14 @@ def write_message(code: Int, p: Int, end: Int, out: Int, room: Int, stack: Int) 
                 store_64(out, np.int64(0x65736C6166))  # false
                 out += 5
             p += 1
-        elif op == UUID:
+        elif op == JSON_UUID:
             if end - p < 16:
                 return np.int64(REFUSED)
             if room - out < UUID_DIGITS + NUMBER_ROOM:
                 return np.int64(NO_ROOM)
             out = put_uuid(out, p)
             p += 16
-        elif op == STRUCT:
+        elif op == JSON_STRUCT:
             # An int8, or a varint of one byte in a tag: the only two values that Kafka writes.
             if p >= end:
                 return np.int64(REFUSED)
@@ -220,9 +229,9 @@ def write_message(code: Int, p: Int, end: Int, out: Int, room: Int, stack: Int) 
                 if present != word(code, SIZE):
                     return np.int64(REFUSED)
                 out = _put_null(out)
-                code = word(code, SKIP)
+                code = word(code, JSON_SKIP)
                 continue
-        elif op == BYTES:
+        elif op == JSON_BYTES:
             size, p = _size_of(p, end, word(code, SIZE))
             if p < 0 or size < -word(code, NULLABLE) or size > end - p:
                 return np.int64(REFUSED)
@@ -233,13 +242,13 @@ def write_message(code: Int, p: Int, end: Int, out: Int, room: Int, stack: Int) 
                     return np.int64(NO_ROOM)
                 out = put_base64(out, p, size)
                 p += size
-        elif op == HIDDEN:
+        elif op == JSON_HIDDEN:
             size, p = _size_of(p, end, word(code, SIZE))
             if p < 0 or size < -word(code, NULLABLE) or size > min(end - p, word(code, LEAST)):
                 return np.int64(REFUSED)
             out = _put_null(out)
             p += max(size, np.int64(0))
-        elif op == TAG_END:
+        elif op == JSON_TAG_END:
             if p != word(stack, 2):
                 return np.int64(REFUSED)
             if word(stack, 0) == 0:
@@ -255,15 +264,30 @@ def write_message(code: Int, p: Int, end: Int, out: Int, room: Int, stack: Int) 
                 return np.int64(REFUSED)
             out = put_number(out, load_u32(p))
             p += 4
+        elif op == SETTING:
+            # The kind of resource is the first field, and the name of the setting the string before.
+            shown = _is_open(word(code, JSON_SKIP), word(code, LEAST), load_i8(first_p), name, name_size)
+            size, p = _size_of(p, end, word(code, SIZE))
+            if shown < 0 or p < 0 or size < -word(code, NULLABLE) or size > min(end - p, np.int64(MAX_STRING_BYTES)):
+                return np.int64(REFUSED)
+            if size < 0 or shown == 0:
+                out = _put_null(out)
+            else:
+                if LONGEST_ESCAPE * size + NUMBER_ROOM > room - out:
+                    return np.int64(NO_ROOM)
+                out = put_text(out, p, size)
+                if out < 0:
+                    return np.int64(REFUSED)
+            p += max(size, np.int64(0))
         elif op == TAGGED:
-            at = word(places, 2 * word(code, FIRST))
+            at = word(places, 2 * word(code, JSON_FIRST))
             if at == 0:
-                code = word(code, SKIP)
+                code = word(code, JSON_SKIP)
                 continue
             store_64(places + 8 * _SAVED, p)
             p = at
         elif op == RESTORE:
-            if p != word(places, 2 * word(code, FIRST) + 1):
+            if p != word(places, 2 * word(code, JSON_FIRST) + 1):
                 return np.int64(REFUSED)
             p = word(places, _SAVED)
         elif op == AFTER_TAGS:
@@ -303,8 +327,8 @@ def _next_tag(p: Int, end: Int, stack: Int) -> Pair:
 @plain
 def _places_of_tags(code: Int, p: Int, end: Int, places: Int) -> Int:
     """The end of the section; the place of each tag that is known and present."""
-    first = word(code, FIRST)
-    for index in range(word(code, FIRST + 1)):
+    first = word(code, JSON_FIRST)
+    for index in range(word(code, JSON_FIRST + 1)):
         store_64(places + 16 * index, np.int64(0))
     count, p = read_varint(p, end)
     last = np.int64(-1)
@@ -330,14 +354,40 @@ def _tag(code: Int, p: Int, end: Int, last: Int) -> Triple:
     size, p = read_varint(p, end)
     if p < 0 or size > end - p:
         return found, np.int64(REFUSED), found
-    tag = word(code, FIRST)
-    for _ in range(word(code, FIRST + 1)):
+    tag = word(code, JSON_FIRST)
+    for _ in range(word(code, JSON_FIRST + 1)):
         if word(tag, 0) == number:
             if size != word(tag, 3) or not _are_equal(p, word(tag, 2), size):
                 return tag, p, size
             break
         tag += 8 * TAG
     return found, np.int64(REFUSED), found
+
+
+@plain
+def _is_open(slots: Int, mask: Int, kind: Int, name: Int, size: Int) -> Int:
+    """1 for a setting in the table; −1 for a listener's own, whose name has to be taken apart."""
+    same = 0
+    while same < min(size, len(_LISTENER)) and load_u8(name + same) == _LISTENER[same]:
+        same += 1
+    if same == len(_LISTENER):
+        return np.int64(-1)
+    found = setting_hash(kind, name, size) & mask
+    while True:
+        slot = slots + 8 * SLOT * found
+        if word(slot, 2) == 0:
+            return np.int64(0)
+        if word(slot, 0) == kind and word(slot, 2) == size and _are_equal(word(slot, 1), name, size):
+            return np.int64(1)
+        found = (found + 1) & mask
+
+
+@plain
+def setting_hash(kind: Int, name: Int, size: Int) -> Int:
+    value = (_HASH_START ^ kind) * _HASH_PRIME
+    for index in range(size):
+        value = (value ^ load_u8(name + index)) * _HASH_PRIME
+    return value ^ (value >> 29)
 
 
 @inline

@@ -14,7 +14,6 @@ from kafkascope.columnar.kernel.signatures import Int, Pair
 from kafkascope.columnar.log import job as jobs
 from kafkascope.columnar.log.json_machine import write_message
 from kafkascope.columnar.log.record_walk import (
-    HEADERS,
     HEADERS_COUNT,
     KEY,
     KEY_SIZE,
@@ -22,6 +21,7 @@ from kafkascope.columnar.log.record_walk import (
     TIMESTAMP,
     VALUE,
     VALUE_SIZE,
+    WALK_HEADERS,
     are_records,
     read_record,
     read_size,
@@ -53,12 +53,12 @@ _MOST_SEQUENCE = 0x7FFFFFFF
 
 @inline
 def _field(job: Int, field: Int, row: Int) -> Int:
-    return word(word(job, jobs.HEADERS), field * word(job, jobs.STRIDE) + row)
+    return word(word(job, jobs.JOB_HEADERS), field * word(job, jobs.JOB_STRIDE) + row)
 
 
 @inline
 def _text(job: Int, text: Int, out: Int) -> Int:
-    texts = word(job, jobs.TEXTS)
+    texts = word(job, jobs.JOB_TEXTS)
     return put(out, word(texts, 2 * text), word(texts, 2 * text + 1))
 
 
@@ -75,7 +75,7 @@ def _flag(job: Int, text: Int, out: Int, value: Int) -> Int:
 @plain
 def write_lines(job: Int) -> Int:
     """One of the results in `job`. Every line before the place where it stopped is whole."""
-    while word(job, jobs.ROW) < word(job, jobs.ROWS):
+    while word(job, jobs.ROW) < word(job, jobs.JOB_ROWS):
         row = word(job, jobs.ROW)
         if word(job, jobs.RECORD) < 0:
             result = _begin(job, row)
@@ -93,14 +93,14 @@ def write_lines(job: Int) -> Int:
 @inline
 def _kind(job: Int, row: Int) -> Int:
     is_control = _field(job, _ATTRIBUTES, row) & _CONTROL
-    return np.int64(jobs.CONTROL) if is_control else word(job, jobs.KIND)
+    return np.int64(jobs.JOB_CONTROL) if is_control else word(job, jobs.KIND)
 
 
 @inline
 def _payload(job: Int, row: Int) -> Pair:
-    if word(job, jobs.UNPACKED_ROW) == row:
-        return word(job, jobs.UNPACKED), word(job, jobs.UNPACKED_END)
-    at = word(job, jobs.DATA) + _field(job, _POSITION, row) - word(job, jobs.PLACE)
+    if word(job, jobs.JOB_UNPACKED_ROW) == row:
+        return word(job, jobs.JOB_UNPACKED), word(job, jobs.JOB_UNPACKED_END)
+    at = word(job, jobs.JOB_DATA) + _field(job, _POSITION, row) - word(job, jobs.JOB_PLACE)
     return at + _HEADER_BYTES, at + _field(job, _SIZE, row)
 
 
@@ -113,10 +113,10 @@ def _begin(job: Int, row: Int) -> Int:
     attributes, count = _field(job, _ATTRIBUTES, row), _field(job, _COUNT, row)
     start = np.int64(0)
     if _kind(job, row) != jobs.NO_RECORDS and count:
-        if attributes & 7 and word(job, jobs.UNPACKED_ROW) != row:
-            return np.int64(jobs.PACKED)
+        if attributes & 7 and word(job, jobs.JOB_UNPACKED_ROW) != row:
+            return np.int64(jobs.JOB_PACKED)
         start, end = _payload(job, row)
-        if count > MAX_RECORD_ITEMS or not are_records(start, end, count, base, first_time, word(job, jobs.WALK)):
+        if count > MAX_RECORD_ITEMS or not are_records(start, end, count, base, first_time, word(job, jobs.JOB_WALK)):
             return np.int64(jobs.CAREFUL_BATCH)
     out = word(job, jobs.OUT)
     if word(job, jobs.ROOM) - out < word(job, jobs.BATCH_ROOM):
@@ -142,7 +142,7 @@ def _batch_line(job: Int, row: Int, out: Int) -> Int:
     out = _text(job, jobs.TIMESTAMP_TYPES + is_append, _text(job, jobs.AT_TIMESTAMP_TYPE, out))
     out = _number(job, jobs.AT_MAX_TIMESTAMP, out, _field(job, _MAX_TIME, row))
     out = _text(job, jobs.AT_HORIZON, out)
-    out = put_number(out, _field(job, _FIRST_TIME, row)) if attributes & _HORIZON else _text(job, jobs.NULL, out)
+    out = put_number(out, _field(job, _FIRST_TIME, row)) if attributes & _HORIZON else _text(job, jobs.JOB_NULL, out)
     out = _number(job, jobs.AT_EPOCH, out, _field(job, _EPOCH, row))
     out = _number(job, jobs.AT_PRODUCER, out, _field(job, _PRODUCER, row))
     out = _number(job, jobs.AT_PRODUCER_EPOCH, out, _field(job, _PRODUCER_EPOCH, row))
@@ -157,7 +157,7 @@ def _batch_line(job: Int, row: Int, out: Int) -> Int:
 
 @plain
 def _records(job: Int, row: Int) -> Int:
-    count, walk = _field(job, _COUNT, row), word(job, jobs.WALK)
+    count, walk = _field(job, _COUNT, row), word(job, jobs.JOB_WALK)
     base, first_time = _field(job, _BASE, row), _field(job, _FIRST_TIME, row)
     _, end = _payload(job, row)
     while word(job, jobs.RECORD) < count:
@@ -169,9 +169,9 @@ def _records(job: Int, row: Int) -> Int:
             store_64(job + 8 * jobs.AFTER_RECORD, after)
             if out == NO_ROOM:
                 return np.int64(jobs.NO_SPACE)
-            return np.int64(jobs.CAREFUL_RECORD) if out == REFUSED else np.int64(jobs.UNKNOWN_TYPE)
+            return np.int64(jobs.CAREFUL_RECORD) if out == REFUSED else np.int64(jobs.JOB_UNKNOWN_TYPE)
         store_64(job + 8 * jobs.OUT, out)
-        store_64(job + 8 * jobs.RECORDS, word(job, jobs.RECORDS) + 1)
+        store_64(job + 8 * jobs.JOB_RECORDS, word(job, jobs.JOB_RECORDS) + 1)
         store_64(job + 8 * jobs.RECORD, word(job, jobs.RECORD) + 1)
         store_64(job + 8 * jobs.RECORD_AT, after)
     return np.int64(jobs.DONE)
@@ -207,7 +207,7 @@ def _record_line(job: Int, row: Int, walk: Int) -> Int:
     if word(type_, jobs.KEY_CODE):
         key = word(walk, KEY)
         out = write_message(
-            word(type_, jobs.KEY_CODE), key + 2, key + word(walk, KEY_SIZE), out, room, word(job, jobs.STACK)
+            word(type_, jobs.KEY_CODE), key + 2, key + word(walk, KEY_SIZE), out, room, word(job, jobs.JOB_STACK)
         )
         if out < 0:
             return out
@@ -215,20 +215,20 @@ def _record_line(job: Int, row: Int, walk: Int) -> Int:
         return np.int64(NO_ROOM)
     out = _text(job, jobs.AT_VALUE, out)
     if word(type_, jobs.VALUE_CODE):
-        out = write_message(word(type_, jobs.VALUE_CODE), value, value_end, out, room, word(job, jobs.STACK))
+        out = write_message(word(type_, jobs.VALUE_CODE), value, value_end, out, room, word(job, jobs.JOB_STACK))
         if out < 0:
             return out
         if room - out < word(job, jobs.RECORD_ROOM):
             return np.int64(NO_ROOM)
     else:
-        out = _text(job, jobs.NULL, out)
+        out = _text(job, jobs.JOB_NULL, out)
     return _text(job, jobs.AT_PROBLEM, out)
 
 
 @inline
 def _size(job: Int, text: Int, out: Int, size: Int) -> Int:
     out = _text(job, text, out)
-    return put_number(out, size) if size >= 0 else _text(job, jobs.NULL, out)
+    return put_number(out, size) if size >= 0 else _text(job, jobs.JOB_NULL, out)
 
 
 @plain
@@ -238,7 +238,7 @@ def _entry(job: Int, kind: Int, walk: Int) -> Pair:
     key, key_size = word(walk, KEY), word(walk, KEY_SIZE)
     value, value_size = word(walk, VALUE), word(walk, VALUE_SIZE)
     entries, refused = word(job, jobs.ENTRIES), np.int64(REFUSED)
-    if kind == jobs.FRAMED:
+    if kind == jobs.JOB_FRAMED:
         end = value + max(value_size, np.int64(0))
         frame, value = read_varint(value, end)
         if value < 0 or frame != 1:
@@ -251,7 +251,7 @@ def _entry(job: Int, kind: Int, walk: Int) -> Pair:
             return refused, value
     else:
         place = np.int64(0)
-        if kind == jobs.CONTROL:
+        if kind == jobs.JOB_CONTROL:
             entries, place = word(job, jobs.CONTROL_ENTRIES), np.int64(2)
         if key_size < place + 2:
             return refused, value
@@ -267,11 +267,11 @@ def _entry(job: Int, kind: Int, walk: Int) -> Pair:
     if not (0 <= number < jobs.NUMBERS and -1 <= version < jobs.VERSIONS - 1):
         return refused, value
     found = entries + 8 * jobs.ENTRY_WORDS * (number * jobs.VERSIONS + version + 1)
-    if word(found, jobs.STATE) == jobs.WRITTEN:
+    if word(found, jobs.JOB_STATE) == jobs.WRITTEN:
         return found, value + word(found, jobs.VALUE_SKIP)
     store_64(job + 8 * jobs.NUMBER, number)
-    store_64(job + 8 * jobs.VERSION, version)
-    return refused if word(found, jobs.STATE) == jobs.CAREFUL else np.int64(NO_ROOM - 1), value
+    store_64(job + 8 * jobs.JOB_VERSION, version)
+    return refused if word(found, jobs.JOB_STATE) == jobs.JOB_CAREFUL else np.int64(NO_ROOM - 1), value
 
 
 @plain
@@ -283,7 +283,7 @@ def _plain_content(job: Int, walk: Int, out: Int, room: Int) -> Int:
     if out < 0 or room - out < word(job, jobs.RECORD_ROOM):
         return min(out, np.int64(NO_ROOM))
     out = _text(job, jobs.AT_HEADERS, out)
-    p, end = word(walk, HEADERS), word(walk, HEADERS) + (1 << 40)
+    p, end = word(walk, WALK_HEADERS), word(walk, WALK_HEADERS) + (1 << 40)
     for index in range(word(walk, HEADERS_COUNT)):
         size, p = read_size(p, end)
         if LONGEST_ESCAPE * size + word(job, jobs.RECORD_ROOM) > room - out:
@@ -309,7 +309,7 @@ def _bytes(job: Int, text: Int, p: Int, size: Int, out: Int, room: Int) -> Int:
     if 4 * size // 3 + word(job, jobs.RECORD_ROOM) + NUMBER_ROOM > room - out:
         return np.int64(NO_ROOM)
     out = _text(job, text, out)
-    return put_base64(out, p, size) if size >= 0 else _text(job, jobs.NULL, out)
+    return put_base64(out, p, size) if size >= 0 else _text(job, jobs.JOB_NULL, out)
 
 
 @cache

@@ -9,15 +9,15 @@ from kafkascope.columnar.kernel.signatures import Bool, Int, Pair
 from kafkascope.limits import MAX_RECORD_ITEMS
 
 # Where `read_record` writes what it has read: int64 words.
-OFFSET, TIMESTAMP, KEY, KEY_SIZE, VALUE, VALUE_SIZE, HEADERS, HEADERS_COUNT, RECORD_WORDS = range(9)
+OFFSET, TIMESTAMP, KEY, KEY_SIZE, VALUE, VALUE_SIZE, WALK_HEADERS, HEADERS_COUNT, RECORD_WORDS = range(9)
 # Instead of a position: these aren't the bytes that Kafka writes.
-BAD = -1
+WALK_BAD = -1
 _MOST_INT = (1 << 32) - 1
 
 
 @inline
 def read_varint(p: Int, end: Int) -> Pair:
-    """An unsigned varint of at most 32 bits, in its shortest form; the position is `BAD` for any other."""
+    """An unsigned varint of at most 32 bits, in its shortest form; the position is `WALK_BAD` for any other."""
     if p < end:
         first = load_u8(p)
         if first < 0x80:
@@ -38,7 +38,7 @@ def read_long_varint(p: Int, end: Int, most: Int, largest: Int) -> Pair:
                 break
             return value, p
         shift += 7
-    return np.int64(0), np.int64(BAD)
+    return np.int64(0), np.int64(WALK_BAD)
 
 
 @inline
@@ -52,54 +52,55 @@ def read_size(p: Int, end: Int) -> Pair:
     raw, p = read_varint(p, end)
     size = zigzag(raw)
     if p < 0 or size < -1 or size > end - p:
-        return np.int64(0), np.int64(BAD)
+        return np.int64(0), np.int64(WALK_BAD)
     return size, p
 
 
 @plain
 def read_record(p: Int, end: Int, base_offset: Int, base_timestamp: Int, record: Int) -> Int:
-    """Where the next record begins, or `BAD`. Offset and timestamp are within int64 if the bases are within a half."""
+    """Where the next record begins, or `WALK_BAD`. Offset and timestamp are within int64 if the bases are within a
+    half."""
     length, p = read_varint(p, end)
     length = zigzag(length)
     if p < 0 or length < 6 or length > end - p:
-        return np.int64(BAD)
+        return np.int64(WALK_BAD)
     end = p + length
     if load_u8(p) > 127:
-        return np.int64(BAD)
+        return np.int64(WALK_BAD)
     # Nine bytes hold 63 bits, which can't leave int64 with a base of at most half of it.
     delta, p = read_long_varint(p + 1, end, np.int64(9), np.int64((1 << 63) - 1))
     if p < 0:
-        return np.int64(BAD)
+        return np.int64(WALK_BAD)
     store_64(record + 8 * TIMESTAMP, base_timestamp + zigzag(delta))
     delta, p = read_varint(p, end)
     if p < 0:
-        return np.int64(BAD)
+        return np.int64(WALK_BAD)
     store_64(record + 8 * OFFSET, base_offset + zigzag(delta))
     size, p = read_size(p, end)
     if p < 0:
-        return np.int64(BAD)
+        return np.int64(WALK_BAD)
     store_64(record + 8 * KEY, p)
     store_64(record + 8 * KEY_SIZE, size)
     size, p = read_size(p + max(size, np.int64(0)), end)
     if p < 0:
-        return np.int64(BAD)
+        return np.int64(WALK_BAD)
     store_64(record + 8 * VALUE, p)
     store_64(record + 8 * VALUE_SIZE, size)
     p += max(size, np.int64(0))
     count, p = read_varint(p, end)
     if p < 0 or count & 1:
-        return np.int64(BAD)
-    store_64(record + 8 * HEADERS, p)
+        return np.int64(WALK_BAD)
+    store_64(record + 8 * WALK_HEADERS, p)
     store_64(record + 8 * HEADERS_COUNT, count >> 1)
     for _ in range(count >> 1):
         size, p = read_size(p, end)
         if p < 0 or size < 0:
-            return np.int64(BAD)
+            return np.int64(WALK_BAD)
         size, p = read_size(p + size, end)
         if p < 0:
-            return np.int64(BAD)
+            return np.int64(WALK_BAD)
         p += max(size, np.int64(0))
-    return p if p == end else np.int64(BAD)
+    return p if p == end else np.int64(WALK_BAD)
 
 
 @plain

@@ -43,10 +43,11 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class KnownLog:
-    """`ends` maps the base offset of a segment to (offset, position) where it was read to."""
+    """`ends` maps the base offset of a segment to (offset, position) where it was read to, and the latest leader epoch
+    in it."""
 
     known: tuple[Known, ...] = ()
-    ends: Mapping[int, tuple[int, int]] | None = None
+    ends: Mapping[int, tuple[int, int, int]] | None = None
 
     def from_offset(self, base_offset: int) -> tuple[Known, ...]:
         return tuple(part for part in self.known if part.end > base_offset)
@@ -74,14 +75,16 @@ def known_logs(lake: Lake) -> KnownLogs:
 
 def _known_log(rows: list[dict[str, Any]]) -> KnownLog:
     parts = []
-    ends: dict[int, tuple[int, int]] = {}
+    ends: dict[int, tuple[int, int, int]] = {}
     for row in rows:
         base, end = row["base_offset"], row["end_offset"]
         # All of a segment before its first new batch was known, or has been compacted away.
+        epoch = -1 if row["leader_epoch"] is None else row["leader_epoch"]
         first = row["first_offset"] if base is None or row["start_position"] else min(base, row["first_offset"])
-        parts.append(Known(first, end, -1 if row["leader_epoch"] is None else row["leader_epoch"]))
+        parts.append(Known(first, end, epoch))
         if base is not None and row["end_position"] is not None:
-            ends[base] = max(ends.get(base, (0, 0)), (end, row["end_position"]))
+            offset, position, latest = ends.get(base, (0, 0, -1))
+            ends[base] = (*max((offset, position), (end, row["end_position"])), max(latest, epoch))
     return KnownLog(merged(parts), ends)
 
 

@@ -36,17 +36,18 @@ def read_plain_frames(
             if len(frame) == 4:
                 groups.setdefault((frame[1], frame[2]), []).append(frame)
             else:
-                bad += _quarantine(files, place, [(frame[0], None, None, frame[1])])
+                bad += quarantine_frames(files, place.uri, [(frame[0], None, None, frame[1])])
         for (name, version), group in groups.items():
-            bad += _decode(files, place, name, version, group, contents, pseudonyms)
+            bad += decode_frames(files, place.uri, name, version, group, contents, pseudonyms)
         report(reader.read_bytes, frames, 0)
     return frames, bad
 
 
-def _decode(
-    files: Files, place: Place, name: str, version: int, frames: list[Frame], contents: bool,
+def decode_frames(
+    files: Files, uri: str, name: str, version: int, frames: list[Frame], contents: bool,
     pseudonyms: Pseudonyms | None,
 ) -> int:  # fmt: skip
+    """Frames of one message and version, which are rows of `uri`; returns how many went to quarantine."""
     table = decode_columns(
         name, version, pa.array([frame[3] for frame in frames], pa.large_binary()), contents=contents
     )
@@ -58,7 +59,7 @@ def _decode(
     good = pc.is_null(table.column(ERROR))
     table = to_lake(table.filter(good).drop_columns([ERROR]))
     decoded_rows = [row for row, error in zip(rows, errors, strict=True) if error is None]
-    ids = pa.array([_frame_id(place.uri, row) for row in decoded_rows], pa.string())
+    ids = pa.array([_frame_id(uri, row) for row in decoded_rows], pa.string())
     keys = [
         ids
         if field.name == "exchange_id"
@@ -70,7 +71,7 @@ def _decode(
     whole = pa.table([*keys, *table.columns], names=[*KEYS.names, *table.column_names])
     body = body_table(name, contents=contents)
     files.add(body, pseudonyms.table(whole, body.name) if pseudonyms else whole)
-    return _quarantine(files, place, bad)
+    return quarantine_frames(files, uri, bad)
 
 
 def _frame_id(uri: str, row: int) -> str:
@@ -78,12 +79,12 @@ def _frame_id(uri: str, row: int) -> str:
     return blake2b(f"{uri}#{row}".encode(), digest_size=12).hexdigest()
 
 
-def _quarantine(files: Files, place: Place, bad: list[_BadFrame]) -> int:
+def quarantine_frames(files: Files, uri: str, bad: list[_BadFrame]) -> int:
     rows = [
         {
-            "capture_uri": place.uri,
+            "capture_uri": uri,
             "packet": row,
-            "exchange_id": _frame_id(place.uri, row),
+            "exchange_id": _frame_id(uri, row),
             "kind": "undecoded",
             "message": name,
             "api_version": version,

@@ -91,7 +91,7 @@ class PlainFrames:
         portion: list[Frame | tuple[int, str]] = []
         for number, row in enumerate(self._rows()):
             try:
-                portion.append((number, *_frame(row)))
+                portion.append((number, *frame_of(row)))
             except KafkascopeError as error:
                 portion.append((number, str(error)))
             if len(portion) >= _PORTION_ROWS:
@@ -147,7 +147,13 @@ def _text_rows(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
             yield dict(zip(names, values, strict=False))
 
 
-def _frame(row: dict[str, Any]) -> tuple[str, int, bytes]:
+def rows_of_text(text: str) -> list[dict[str, Any]]:
+    """Of hex lines or JSON lines."""
+    return list(_text_rows(text.splitlines(keepends=True)))
+
+
+def frame_of(row: dict[str, Any]) -> tuple[str, int, bytes]:
+    """Message, version and bytes, or the error that says what's wrong with the row."""
     name = row.get(_MESSAGE)
     if not name and row.get(_API):
         direction = str(row.get(_DIRECTION) or "").lower()

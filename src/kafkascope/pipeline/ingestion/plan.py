@@ -1,15 +1,14 @@
 """Divides the files of an ingest into tasks: captures by buckets of connections and stretches of them, request logs and
 frames one task per file, log directories by splits."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Protocol
 
 from kafkascope.capture.formats import CAPTURE
 from kafkascope.lake.home import Lake
 from kafkascope.lake.place import place_of
-from kafkascope.pipeline.disks.log_inputs import LogInput
-from kafkascope.pipeline.disks.splits import LogSplit, split_bytes, splits_of
+from kafkascope.pipeline.disks.splits import shared
 from kafkascope.pipeline.ingestion.division import divided
 from kafkascope.pipeline.ingestion.earlier_ingests import FileTimes, LakeCoverage, choose_resume, times_here
 from kafkascope.pipeline.ingestion.inputs import InputFile
@@ -124,22 +123,7 @@ def make_plan(
             )
     logs = [file for file in every if file.log is not None]
     whole = Task(lake.uri, ingest_id, 0, LOGS, (), contents=options.contents, secret=secret)
-    for splits in _shared([file.log for file in logs if file.log is not None], state, cores):
+    for splits in shared([file.log for file in logs if file.log is not None], state.known_logs, cores):
         uris = tuple(dict.fromkeys(split.input.uri for split in splits))
         tasks.append(replace(whole, number=len(tasks), uris=uris, splits=splits))
     return tasks, [*surveys, *(FileSurvey(file, file.kind) for file in logs)]
-
-
-def _shared(logs: list[LogInput], state: LakeState, cores: int) -> Iterator[tuple[LogSplit, ...]]:
-    """Splits in their order, small ones together: a task costs more than reading a few megabytes."""
-    most = split_bytes(sum(log.size for log in logs), cores)
-    together: list[LogSplit] = []
-    size = 0
-    for split in splits_of(logs, state.known_logs, most):
-        if together and size + split.size > most:
-            yield tuple(together)
-            together, size = [], 0
-        together.append(split)
-        size += split.size
-    if together:
-        yield tuple(together)

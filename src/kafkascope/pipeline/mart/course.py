@@ -69,8 +69,9 @@ def course_of(lake: Lake, run: str, *, rebuild: bool) -> Course:
             before,
             "marts as they were: nothing has changed",
         )
-    known, checkpoints = checkpoints, tuple(thinned({*checkpoints, *_proposed(opened)}))
+    known = checkpoints
     since = start_of(known, first, segments) if manifest is not None else BEGINNING
+    checkpoints = tuple(thinned({*known, *(at for at in _proposed(opened) if at > since)}))
     plans = {}
     for part in MART_PARTS:
         has = manifest.states.get(part.name, ()) if manifest is not None and intact[part.name] and part.goes_on else ()

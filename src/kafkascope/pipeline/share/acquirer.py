@@ -17,10 +17,12 @@ from kafkascope.client.share.member import ShareMember
 from kafkascope.client.share.membership import Membership
 from kafkascope.client.share.values import FetchLimits, SharePartition
 from kafkascope.errors import KafkascopeError, ReachError, UsageError
-from kafkascope.pipeline.share.batch_offset import BatchOffset
+from kafkascope.pipeline.share.batch_offset import BatchOffset, Sets
 from kafkascope.pipeline.share.batches import Batches
+from kafkascope.pipeline.share.dead_letters import write_dead_letters
 from kafkascope.pipeline.share.group_look import GroupLook, check_topics, end_offsets
 from kafkascope.pipeline.share.options import ShareOptions
+from kafkascope.pipeline.share.outcomes import prepare_folder, read_outcomes
 
 _FETCH_KEY = 78
 # Without renewal a batch is to be done in this part of the lock.
@@ -57,7 +59,7 @@ class Acquirer:
         """The batch after `start`, which Spark has committed; None if no record came in the time to wait. Asked for the
         same batch again, it's the same."""
         batches = self._batches or await self._open(start)
-        self.commit(start)
+        await self.commit(start)
         if batches.open is not None:
             return batches.open
         limit = min(limit, self._most_records(batches))
@@ -69,14 +71,22 @@ class Acquirer:
         self._left_at = self._now()
         return batch
 
-    def commit(self, offset: BatchOffset) -> None:
-        """Spark has committed this batch."""
+    async def commit(self, offset: BatchOffset) -> None:
+        """Spark has committed this batch. What the application has released or rejected of it is in a file, and dead
+        letters are in their table, before anything is acknowledged."""
         batches = self._batches
         if batches is None or offset.batch <= batches.committed:
             return
         if batches.open is not None:
             self._pace = (self._now() - self._left_at) / max(batches.open.size, 1)
-        batches.commit(offset, self._now(), {}, {})
+        options = self.options
+        release: Sets = {}
+        reject: Sets = {}
+        if options.outcomes is not None:
+            release, reject = await asyncio.to_thread(read_outcomes, options.outcomes, offset)
+        if offset.dead:
+            await asyncio.to_thread(write_dead_letters, offset, options)
+        batches.commit(offset, self._now(), release, reject)
         self._pump.wake()
 
     def metrics(self) -> dict[str, Any]:
@@ -122,6 +132,9 @@ class Acquirer:
             limits = FetchLimits(max_bytes=_FETCH_BYTES, max_records=_FETCH_RECORDS)
             self._batches = batches = Batches(ShareMember(membership, limits), start, renews=renews)
             batches.member.names |= topics
+            batches.most_deliveries = self.options.max_delivery_count
+            if self.options.outcomes is not None:
+                await asyncio.to_thread(prepare_folder, self.options.outcomes)
             if self._available_now:
                 batches.targets = await end_offsets(self._cluster, self.options)
             self._pump = Pump(self._cluster, batches.member, batches.before_poll, self._after_poll)
@@ -192,6 +205,7 @@ class Acquirer:
         """Fetches until there is a batch of that size, brokers have no more, or the time to wait is over."""
         member, begun = batches.member, self._now()
         quiet_since = begun
+        fresh_since: float | None = None
         self._pump.fetch = True
         try:
             while True:
@@ -201,8 +215,11 @@ class Acquirer:
                     return True
                 # With records at hand brokers are asked for what they have at once.
                 self._set_wait(member, 0.0 if fresh else self.options.max_wait / 2)
-                if fresh and (member.exhausted or (not batches.renews and now > begun + batches.lock * _USABLE / 4)):
-                    return True
+                if fresh:
+                    fresh_since = now if fresh_since is None else fresh_since
+                    # A broker that doesn't respond isn't waited for.
+                    if member.exhausted or now >= fresh_since + self._collecting_seconds(batches):
+                        return True
                 if not fresh and batches.targets is None and now >= begun + self.options.max_wait:
                     return False
                 if not fresh and batches.targets is not None:
@@ -213,6 +230,11 @@ class Acquirer:
                 await self._wait(now + self.options.max_wait / 2)
         finally:
             self._pump.fetch = False
+
+    def _collecting_seconds(self, batches: Batches) -> float:
+        """For one batch. Without renewal the locks of its first records count down."""
+        wait = self.options.max_wait
+        return wait if batches.renews else min(wait, batches.lock * _USABLE / 4)
 
     @staticmethod
     def _set_wait(member: ShareMember, seconds: float) -> None:

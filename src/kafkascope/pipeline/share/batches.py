@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from struct import Struct
 
 from kafkascope.client.share.member import ShareMember
-from kafkascope.client.share.values import Acknowledge, AcknowledgeResult, Delivery, SharePartition
+from kafkascope.client.share.values import NOT_HELD, Acknowledge, AcknowledgeResult, Delivery, SharePartition
 from kafkascope.limits import MAX_BATCH_RANGES
 from kafkascope.pipeline.share.batch_offset import BatchOffset, LoggedRange, PartitionRanges, Sets
 from kafkascope.pipeline.share.ledger import Ledger, copied, spans
@@ -43,6 +43,8 @@ class Batches:
         self.lock = _DEFAULT_LOCK
         self.open: BatchOffset | None = None
         self.committed = -1
+        # What was delivered more often goes to the dead letters; None if nothing does.
+        self.most_deliveries: int | None = None
         # Nothing from these offsets on is handed out; None without such an end.
         self.targets: Mapping[SharePartition, int] | None = None
         self._epochs: dict[SharePartition, int] = {}
@@ -81,30 +83,34 @@ class Batches:
 
     def make(self, start: BatchOffset, limit: int, now: float, clock: float) -> BatchOffset | None:
         """The batch after `start`; `clock` is the time of day at `now`. None if there's nothing for it."""
-        entries: list[PartitionRanges] = []
+        records: list[PartitionRanges] = []
+        dead: list[PartitionRanges] = []
         left, ranges_left = limit, MAX_BATCH_RANGES
         for partition, parts in sorted(self.fresh(now).items()):
-            ranges: list[LoggedRange] = []
+            kept: tuple[list[LoggedRange], list[LoggedRange]] = ([], [])
             for first, last, count, until in parts:
                 if not left or not ranges_left:
                     break
                 part = LoggedRange(first, min(last, first + left - 1), count, round((until - now) * 1000))
                 left -= part.size
+                ranges = kept[self.most_deliveries is not None and count > self.most_deliveries]
                 if ranges and _continues(ranges[-1], part):
                     ranges[-1] = ranges[-1]._replace(last=part.last)
                 else:
                     ranges.append(part)
                     ranges_left -= 1
-            if ranges:
-                epoch = self._epochs.get(partition, -1)
-                entries.append(PartitionRanges(self.member.names[partition.topic_id], partition, epoch, tuple(ranges)))
-        if not entries:
+            for entries, ranges in zip((records, dead), kept, strict=True):
+                if ranges:
+                    name, epoch = self.member.names[partition.topic_id], self._epochs.get(partition, -1)
+                    entries.append(PartitionRanges(name, partition, epoch, tuple(ranges)))
+        if not records and not dead:
             return None
         batch = BatchOffset(
             batch=start.batch + 1,
             member=start.member,
             at=round(clock * 1000),
-            records=tuple(entries),
+            records=tuple(records),
+            dead=tuple(dead),
             accept=copied(self.ledger.accept),
             reject=copied(self.ledger.reject),
         )
@@ -137,11 +143,12 @@ class Batches:
     ) -> None:
         """Acknowledged where the lock is still ours; the rest is redelivered, and the ledger knows it."""
         self.ledger.commit(partition, first, last, kind)
-        held = [part for part, _ in self.member.held(partition, first, last)]
-        for part in held:
-            self.member.acknowledge(now, partition, part.first, part.last, kind)
+        before = len(self.member.results)
+        # Also where a renewal is under way.
+        self.member.acknowledge(now, partition, first, last, kind)
         if ours:
-            self.counts.expired += last - first + 1 - sum(part.size for part in held)
+            refused = self.member.results[before:]
+            self.counts.expired += sum(result.records for result in refused if result.code == NOT_HELD)
 
     def _take_over(self, delivery: Delivery, now: float) -> None:
         """Its record data is dropped: executors fetch what they need."""

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from kafkascope.client.cluster import Cluster, connect
+from kafkascope.client.describe.offsets import EARLIEST, fetch_offsets
 from kafkascope.client.targets import Leader
 from kafkascope.codec.records.record_data import Record, decode_records
 from kafkascope.errors import InputError, RefusedError
@@ -81,8 +82,9 @@ class PartitionReader:
         if row is None:
             self._records, self._from, self._to = [], position, last + 1
             return
-        code, start = row["errorCode"], row["logStartOffset"]
+        code = row["errorCode"]
         if code == _OFFSET_OUT_OF_RANGE:
+            start = await self._log_start()
             gone = min(start - 1, last) if start > position else last
             self._lost(f"offsets {position:,}-{gone:,}")
             self._records, self._from, self._to = [], gone + 1, gone + 1
@@ -111,6 +113,14 @@ class PartitionReader:
                 self._lost(f"offsets {position:,}-{last:,}")
                 covered = last + 1
         self._records, self._from, self._to = records, position, covered
+
+    async def _log_start(self) -> int:
+        """The response with OFFSET_OUT_OF_RANGE doesn't have it."""
+        place = (self._entry.topic, self._entry.partition.partition)
+        offsets, gaps = await fetch_offsets(self._cluster, [place], EARLIEST)
+        if gaps:
+            raise RefusedError(f"ListOffsets: {self._place}: {gaps[0].error}", gaps[0].code or -1)
+        return offsets[place].offset
 
     async def _call(self, position: int) -> dict[str, Any] | None:
         partition = self._entry.partition

@@ -78,7 +78,7 @@ class ShareReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def commit(self, end: dict[str, Any]) -> None:
         if self._thread is not None:
-            self._thread.wait(_commit(self._thread.acquirer, parse_offset(end)))
+            self._thread.wait(self._thread.acquirer.commit(parse_offset(end)))
 
     def stop(self) -> None:
         thread, self._thread = self._thread, None
@@ -90,10 +90,6 @@ class ShareReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._thread = _Thread(self._options, available_now=self._available_now)
             _stop_when_terminated()
         return self._thread
-
-
-async def _commit(acquirer: Acquirer, offset: BatchOffset) -> None:
-    acquirer.commit(offset)
 
 
 class _Thread:

@@ -1,8 +1,10 @@
-"""The source `kafkascope` of Spark: recordings without a lake, or the visible rows of a lake's table.
+"""The source `kafkascope` of Spark: recordings and log directories without a lake, or the visible rows of a
+lake's table.
 
     spark.read.format("kafkascope").load(["night/a.pcap", "night/b.pcap"])
     spark.read.format("kafkascope").option("table", "share_fetch_request").load("night/*.pcap")
     spark.read.format("kafkascope").option("table", "api_latency").load("traffic")
+    spark.read.format("kafkascope").option("table", "log_batches").load("/var/kafka")
     spark.readStream.format("kafkascope").load("/var/captures")
 
 Spark doesn't report to a Python source which columns a query uses. So `columns`, or a schema, chooses them here."""
@@ -14,6 +16,7 @@ from pyspark.sql.types import StructType
 
 from kafkascope.errors import UsageError
 from kafkascope.pipeline.source.lake_table import LakeReader, lake_at, lake_schema
+from kafkascope.pipeline.source.logs import LogReader, is_log_table, log_schema
 from kafkascope.pipeline.source.options import SourceOptions, parse_options
 from kafkascope.pipeline.source.recordings import RecordingReader, chosen_columns, schema_of
 from kafkascope.pipeline.source.stream import FolderReader
@@ -32,7 +35,9 @@ class RecordingSource(DataSource):
         options = parse_options(self.options)
         lake = lake_at(options.paths)
         chosen = self._chosen(options, schema)
-        return RecordingReader(options, chosen) if lake is None else LakeReader(lake, options, chosen)
+        if lake is not None:
+            return LakeReader(lake, options, chosen)
+        return LogReader(options, chosen) if is_log_table(options.table) else RecordingReader(options, chosen)
 
     def streamReader(self, schema: StructType) -> FolderReader:  # noqa: N802
         options = parse_options(self.options)
@@ -44,6 +49,8 @@ class RecordingSource(DataSource):
         lake = lake_at(options.paths)
         if lake is not None:
             return lake_schema(lake, options.table)
+        if is_log_table(options.table):
+            return log_schema(options.table, contents=options.contents)
         return schema_of(options.table, contents=options.contents)
 
     def _chosen(self, options: SourceOptions, schema: StructType) -> pa.Schema:

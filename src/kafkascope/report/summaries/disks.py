@@ -13,6 +13,8 @@ _MOST_BROKERS = 32
 _MOST_TOPICS = 7
 _MOST_ROWS = 40
 _MOST_BUCKETS = 120
+# Changes of one moment are a bar, not the whole picture.
+_SHORTEST_US = 10_000_000
 CHANGES = ("leader", "isr", "replicas")
 
 _HEALTH = (
@@ -225,7 +227,7 @@ def _changes(lake: Lake, scope: Scope) -> PartitionChanges | None:
             partition.isr, partition.replicas = row["to_isr"], row["to_replicas"]
     if not times:
         return None
-    buckets = buckets_of(min(times)[0], max(times)[0] + 1, _MOST_BUCKETS)
+    buckets = buckets_of(min(times)[0], max(max(times)[0], min(times)[0] + _SHORTEST_US), _MOST_BUCKETS)
     steps = {kind: [0] * buckets.count for kind in CHANGES}
     for at, kind in times:
         steps[kind][min(buckets.count - 1, (at - buckets.first_at) // buckets.step_us)] += 1

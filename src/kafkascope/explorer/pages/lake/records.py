@@ -12,7 +12,7 @@ from kafkascope.lake.read.log_rows import LogFilters, listed_tables, log_rows, o
 from kafkascope.limits import MAX_LISTED_EXCHANGES
 from kafkascope.schema.names import clip
 
-QUERY = ("topic", "partition", "broker", "offset", "skip")
+RECORD_QUERY = ("topic", "partition", "broker", "offset", "skip")
 # Columns that name the row; the others are its content.
 _PLACE = ("broker", "topic", "partition")
 _LEFT_OUT = frozenset({"ingest_id", "date", "_unknown_tags"})
@@ -23,7 +23,7 @@ _MOST_SKIPPED = 100_000
 def make(lake: Lake, *, table: str, **values: str) -> Page:
     if table not in listed_tables() or not lake.has(table):
         raise NotFoundError(f"this lake has no records in a table {clip(table)}; the overview lists its tables")
-    values = {name: values.get(name, "").strip()[:_LONGEST] for name in QUERY}
+    values = {name: values.get(name, "").strip()[:_LONGEST] for name in RECORD_QUERY}
     filters = LogFilters(values["topic"], *(_number(values[name], name) for name in ("partition", "broker", "offset")))
     skip = _number(values["skip"], "skip") or 0
     if skip > _MOST_SKIPPED:

@@ -8,6 +8,8 @@ MINUTE_US = 60_000_000
 LAG_US = 2 * MINUTE_US
 # Further ones of the first build, for files that come late.
 _AGES_US = (0, 3_600_000_000, 86_400_000_000, 7 * 86_400_000_000)
+# Each is four times the one before: from a minute to half a year.
+_PERIODS_US = tuple(MINUTE_US << 2 * power for power in range(10))
 # Segments of a mart that may be there before some are made one. Each is a file, or several.
 MOST_SEGMENTS = 64
 _FOLDED = 32
@@ -21,14 +23,14 @@ def proposed(first_us: int, end_us: int) -> list[int]:
 
 
 def thinned(times: Iterable[int]) -> list[int]:
-    """Fewer the older they are: each is at least twice as far from the newest as the one after it. About twenty for a
-    year."""
-    descending = sorted(set(times), reverse=True)
-    kept: list[int] = []
-    for at in descending:
-        if not kept or descending[0] - at >= 2 * (descending[0] - kept[-1]):
-            kept.append(at)
-    return kept[::-1]
+    """The newest, and the first of the last two periods of each length: at most twenty. The first of a period stays the
+    first while the period is one of these, so some grow old."""
+    every = sorted(set(times))
+    kept = set(every[-1:])
+    for length in _PERIODS_US:
+        for period in (every[-1] // length - 1, every[-1] // length) if every else ():
+            kept |= {next((at for at in every if at // length == period), every[-1])}
+    return sorted(kept)
 
 
 def start_of(checkpoints: Iterable[int], changed_us: int, starts: Sequence[int]) -> int:
