@@ -33,6 +33,7 @@ def test_the_defaults_and_modes_are_those_of_the_code() -> None:
     defaults = ConsumerOptions("g", ("t",))
     for mode in (*ACQUIRE_MODES, *ACKNOWLEDGEMENT_MODES):
         assert f"`{mode}`" in PAGE
-    for name in ("max_records", "max_wait", "read_ahead"):
+    assert defaults.read_ahead is None and "| `read_ahead` | |" in PAGE
+    for name in ("max_records", "max_wait"):
         assert f"| `{name}` | {getattr(defaults, name):,} |" in PAGE
     assert f"| {defaults.min_bytes}, {defaults.max_bytes:,} |" in PAGE

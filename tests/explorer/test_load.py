@@ -253,7 +253,7 @@ def test_a_body_that_breaks_after_its_response_ends_the_connection(
 def test_pages_of_a_lake_have_a_bound_and_those_beyond_it_are_told_to_wait(hostile: Path) -> None:
     closed = {name: Gate(f"{name} is busy", 0, queued=0) for name in server_gates()}
     app = create(str(hostile / "lake"), gates=closed)
-    pages = [kind.path.format(exchange_id="abc123") for kind in lake_kinds("anywhere")]
+    pages = [kind.path.format(exchange_id="abc123", table="topic_record") for kind in lake_kinds("anywhere")]
     pages += [path.replace(".html", ".json") for path in pages] + ["lake/report.html"]
     for path in pages:
         response = ask(app, f"/{path}")

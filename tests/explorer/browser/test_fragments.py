@@ -83,7 +83,7 @@ def test_links_of_a_page_into_itself_land_on_their_targets(tabs: Callable[..., T
     tab.open(path.format(hex=2 * frame))
     tab.page.wait_for_selector(".perma, .copy:not([hidden])", state="attached")
     listed = fragments(tab)
-    assert len(listed) > 1
+    assert listed
     wrong = []
     # All of a page's sections, and some of its fields from the first to the last.
     for fragment in listed[:12] + listed[12 :: max(1, len(listed) // 12)]:

@@ -52,7 +52,8 @@ def read(cluster: "Lab", folder: Path, command: list[str], more: dict[str, str])
         if NO_PROCESS not in done.stderr + done.stdout:
             break
     assert done.returncode == 0, done.stderr[-2_000:] + done.stdout[-2_000:]
-    rows = ds.dataset(folder / "rows", ignore_prefixes=["_"]).to_table(["partition", "offset", "value"]).to_pylist()
+    written = ds.dataset(folder / "rows", ignore_prefixes=["_", "."])
+    rows = written.to_table(["partition", "offset", "value"]).to_pylist()
     assert sorted((row["partition"], row["offset"]) for row in rows) == [
         (partition, offset) for partition in range(PARTITIONS) for offset in range(COUNT)
     ]

@@ -4,10 +4,11 @@ import re
 
 # "BZh", the block size, and the start of the first block or of the end of a file without any.
 _BZIP2 = re.compile(rb"BZh[1-9](1AY&SY|\x17\x72\x45\x38\x50\x90)")
-# A batch of a segment: a small offset, a length of less than 16 MiB, an epoch, magic 2, and no bits of attributes that
-# aren't in use; of an older segment a magic of 0 or 1 and its attributes.
+# A batch of a segment: a small offset, a length of less than 16 MiB that isn't 0, an epoch, magic 2, and no bits of
+# attributes that aren't in use; of an older segment a magic of 0 or 1 and its attributes.
 _SEGMENT = re.compile(
-    rb"\x00\x00[\x00-\x7f].{5}\x00.{3}(.{4}\x02.{4}\x00[\x00-\x7f]\x00\x00|.{4}[\x00\x01][\x00-\x0f])", re.DOTALL
+    rb"\x00\x00[\x00-\x7f].{5}(?!\x00{4})\x00.{3}(.{4}\x02.{4}\x00[\x00-\x7f]\x00\x00|.{4}[\x00\x01][\x00-\x0f])",
+    re.DOTALL,
 )
 _SNOOP = b"snoop\0\0\0"  # RFC 1761
 

@@ -11,7 +11,93 @@ from kafkascope.columnar.batch_headers import HEADER_FIELDS
 from kafkascope.columnar.compiling.jit import entry, inline, plain
 from kafkascope.columnar.kernel.memory import load_i16, store_8, store_64, word
 from kafkascope.columnar.kernel.signatures import Int, Pair
-from kafkascope.columnar.log import job as jobs
+from kafkascope.columnar.log.job import (
+    AFTER_RECORD,
+    AT_BASE,
+    AT_COMPRESSION,
+    AT_CONTROL,
+    AT_COUNT,
+    AT_CRC,
+    AT_CRC_OK,
+    AT_EPOCH,
+    AT_HEADER_KEY,
+    AT_HEADER_VALUE,
+    AT_HEADERS,
+    AT_HORIZON,
+    AT_KEY_BYTES,
+    AT_LAST,
+    AT_LAST_SEQUENCE,
+    AT_MAX_TIMESTAMP,
+    AT_NEXT_HEADER,
+    AT_OFFSET,
+    AT_PLAIN_KEY,
+    AT_POSITION,
+    AT_PROBLEM,
+    AT_PRODUCER,
+    AT_PRODUCER_EPOCH,
+    AT_RECORD_END,
+    AT_RECORD_EPOCH,
+    AT_RECORD_PRODUCER,
+    AT_RECORD_SEQUENCE,
+    AT_SEQUENCE,
+    AT_SIZE,
+    AT_TIMESTAMP,
+    AT_TIMESTAMP_TYPE,
+    AT_TRANSACTIONAL,
+    AT_VALUE,
+    AT_VALUE_BYTES,
+    BATCH_ROOM,
+    BATCHES,
+    CAREFUL_BATCH,
+    CAREFUL_RECORD,
+    COMPRESSION_NAMES,
+    CONTROL_ENTRIES,
+    DONE,
+    ENTRIES,
+    ENTRY_WORDS,
+    FALSE,
+    JOB_CAREFUL,
+    JOB_CONTROL,
+    JOB_DATA,
+    JOB_FRAMED,
+    JOB_HEADERS,
+    JOB_NULL,
+    JOB_PACKED,
+    JOB_PLACE,
+    JOB_RECORDS,
+    JOB_ROWS,
+    JOB_STACK,
+    JOB_STATE,
+    JOB_STRIDE,
+    JOB_TEXTS,
+    JOB_UNKNOWN_TYPE,
+    JOB_UNPACKED,
+    JOB_UNPACKED_END,
+    JOB_UNPACKED_ROW,
+    JOB_VERSION,
+    JOB_WALK,
+    KEY_CODE,
+    KIND,
+    NO_RECORDS,
+    NO_SPACE,
+    NUMBER,
+    NUMBERS,
+    OUT,
+    PLAIN,
+    RECORD,
+    RECORD_AT,
+    RECORD_ROOM,
+    ROOM,
+    ROW,
+    TIMESTAMP_TYPES,
+    TRUE,
+    TYPE_TEXT,
+    TYPE_TEXT_SIZE,
+    VALUE_CODE,
+    VALUE_SKIP,
+    VERSIONS,
+    WRITTEN,
+)  # fmt: skip
 from kafkascope.columnar.log.json_machine import write_message
 from kafkascope.columnar.log.record_walk import (
     HEADERS_COUNT,
@@ -53,12 +139,12 @@ _MOST_SEQUENCE = 0x7FFFFFFF
 
 @inline
 def _field(job: Int, field: Int, row: Int) -> Int:
-    return word(word(job, jobs.JOB_HEADERS), field * word(job, jobs.JOB_STRIDE) + row)
+    return word(word(job, JOB_HEADERS), field * word(job, JOB_STRIDE) + row)
 
 
 @inline
 def _text(job: Int, text: Int, out: Int) -> Int:
-    texts = word(job, jobs.JOB_TEXTS)
+    texts = word(job, JOB_TEXTS)
     return put(out, word(texts, 2 * text), word(texts, 2 * text + 1))
 
 
@@ -69,38 +155,38 @@ def _number(job: Int, text: Int, out: Int, value: Int) -> Int:
 
 @inline
 def _flag(job: Int, text: Int, out: Int, value: Int) -> Int:
-    return _text(job, jobs.TRUE if value else jobs.FALSE, _text(job, text, out))
+    return _text(job, TRUE if value else FALSE, _text(job, text, out))
 
 
 @plain
 def write_lines(job: Int) -> Int:
     """One of the results in `job`. Every line before the place where it stopped is whole."""
-    while word(job, jobs.ROW) < word(job, jobs.JOB_ROWS):
-        row = word(job, jobs.ROW)
-        if word(job, jobs.RECORD) < 0:
+    while word(job, ROW) < word(job, JOB_ROWS):
+        row = word(job, ROW)
+        if word(job, RECORD) < 0:
             result = _begin(job, row)
-            if result != jobs.DONE:
+            if result != DONE:
                 return result
-        if _kind(job, row) != jobs.NO_RECORDS:
+        if _kind(job, row) != NO_RECORDS:
             result = _records(job, row)
-            if result != jobs.DONE:
+            if result != DONE:
                 return result
-        store_64(job + 8 * jobs.RECORD, np.int64(-1))
-        store_64(job + 8 * jobs.ROW, row + 1)
-    return np.int64(jobs.DONE)
+        store_64(job + 8 * RECORD, np.int64(-1))
+        store_64(job + 8 * ROW, row + 1)
+    return np.int64(DONE)
 
 
 @inline
 def _kind(job: Int, row: Int) -> Int:
     is_control = _field(job, _ATTRIBUTES, row) & _CONTROL
-    return np.int64(jobs.JOB_CONTROL) if is_control else word(job, jobs.KIND)
+    return np.int64(JOB_CONTROL) if is_control else word(job, KIND)
 
 
 @inline
 def _payload(job: Int, row: Int) -> Pair:
-    if word(job, jobs.JOB_UNPACKED_ROW) == row:
-        return word(job, jobs.JOB_UNPACKED), word(job, jobs.JOB_UNPACKED_END)
-    at = word(job, jobs.JOB_DATA) + _field(job, _POSITION, row) - word(job, jobs.JOB_PLACE)
+    if word(job, JOB_UNPACKED_ROW) == row:
+        return word(job, JOB_UNPACKED), word(job, JOB_UNPACKED_END)
+    at = word(job, JOB_DATA) + _field(job, _POSITION, row) - word(job, JOB_PLACE)
     return at + _HEADER_BYTES, at + _field(job, _SIZE, row)
 
 
@@ -109,83 +195,83 @@ def _begin(job: Int, row: Int) -> Int:
     """Checks the framing of all records of a batch, and writes its line."""
     base, first_time = _field(job, _BASE, row), _field(job, _FIRST_TIME, row)
     if not (-_FAR < base < _FAR and -_FAR < first_time < _FAR):
-        return np.int64(jobs.CAREFUL_BATCH)
+        return np.int64(CAREFUL_BATCH)
     attributes, count = _field(job, _ATTRIBUTES, row), _field(job, _COUNT, row)
     start = np.int64(0)
-    if _kind(job, row) != jobs.NO_RECORDS and count:
-        if attributes & 7 and word(job, jobs.JOB_UNPACKED_ROW) != row:
-            return np.int64(jobs.JOB_PACKED)
+    if _kind(job, row) != NO_RECORDS and count:
+        if attributes & 7 and word(job, JOB_UNPACKED_ROW) != row:
+            return np.int64(JOB_PACKED)
         start, end = _payload(job, row)
-        if count > MAX_RECORD_ITEMS or not are_records(start, end, count, base, first_time, word(job, jobs.JOB_WALK)):
-            return np.int64(jobs.CAREFUL_BATCH)
-    out = word(job, jobs.OUT)
-    if word(job, jobs.ROOM) - out < word(job, jobs.BATCH_ROOM):
-        return np.int64(jobs.NO_SPACE)
-    store_64(job + 8 * jobs.OUT, _batch_line(job, row, out))
-    store_64(job + 8 * jobs.BATCHES, word(job, jobs.BATCHES) + 1)
-    store_64(job + 8 * jobs.RECORD, np.int64(0))
-    store_64(job + 8 * jobs.RECORD_AT, start)
-    return np.int64(jobs.DONE)
+        if count > MAX_RECORD_ITEMS or not are_records(start, end, count, base, first_time, word(job, JOB_WALK)):
+            return np.int64(CAREFUL_BATCH)
+    out = word(job, OUT)
+    if word(job, ROOM) - out < word(job, BATCH_ROOM):
+        return np.int64(NO_SPACE)
+    store_64(job + 8 * OUT, _batch_line(job, row, out))
+    store_64(job + 8 * BATCHES, word(job, BATCHES) + 1)
+    store_64(job + 8 * RECORD, np.int64(0))
+    store_64(job + 8 * RECORD_AT, start)
+    return np.int64(DONE)
 
 
 @plain
 def _batch_line(job: Int, row: Int, out: Int) -> Int:
     base, last = _field(job, _BASE, row), _field(job, _LAST, row)
     attributes, sequence = _field(job, _ATTRIBUTES, row), _field(job, _SEQUENCE, row)
-    out = _number(job, jobs.AT_POSITION, out, _field(job, _POSITION, row))
-    out = _number(job, jobs.AT_SIZE, out, _field(job, _SIZE, row))
-    out = _number(job, jobs.AT_BASE, out, base)
-    out = _number(job, jobs.AT_LAST, out, last)
-    out = _number(job, jobs.AT_COUNT, out, _field(job, _COUNT, row))
-    out = _text(job, jobs.COMPRESSION_NAMES + (attributes & 7), _text(job, jobs.AT_COMPRESSION, out))
+    out = _number(job, AT_POSITION, out, _field(job, _POSITION, row))
+    out = _number(job, AT_SIZE, out, _field(job, _SIZE, row))
+    out = _number(job, AT_BASE, out, base)
+    out = _number(job, AT_LAST, out, last)
+    out = _number(job, AT_COUNT, out, _field(job, _COUNT, row))
+    out = _text(job, COMPRESSION_NAMES + (attributes & 7), _text(job, AT_COMPRESSION, out))
     is_append = np.int64(attributes & _LOG_APPEND != 0)
-    out = _text(job, jobs.TIMESTAMP_TYPES + is_append, _text(job, jobs.AT_TIMESTAMP_TYPE, out))
-    out = _number(job, jobs.AT_MAX_TIMESTAMP, out, _field(job, _MAX_TIME, row))
-    out = _text(job, jobs.AT_HORIZON, out)
-    out = put_number(out, _field(job, _FIRST_TIME, row)) if attributes & _HORIZON else _text(job, jobs.JOB_NULL, out)
-    out = _number(job, jobs.AT_EPOCH, out, _field(job, _EPOCH, row))
-    out = _number(job, jobs.AT_PRODUCER, out, _field(job, _PRODUCER, row))
-    out = _number(job, jobs.AT_PRODUCER_EPOCH, out, _field(job, _PRODUCER_EPOCH, row))
-    out = _number(job, jobs.AT_SEQUENCE, out, sequence)
+    out = _text(job, TIMESTAMP_TYPES + is_append, _text(job, AT_TIMESTAMP_TYPE, out))
+    out = _number(job, AT_MAX_TIMESTAMP, out, _field(job, _MAX_TIME, row))
+    out = _text(job, AT_HORIZON, out)
+    out = put_number(out, _field(job, _FIRST_TIME, row)) if attributes & _HORIZON else _text(job, JOB_NULL, out)
+    out = _number(job, AT_EPOCH, out, _field(job, _EPOCH, row))
+    out = _number(job, AT_PRODUCER, out, _field(job, _PRODUCER, row))
+    out = _number(job, AT_PRODUCER_EPOCH, out, _field(job, _PRODUCER_EPOCH, row))
+    out = _number(job, AT_SEQUENCE, out, sequence)
     last_sequence = np.int64(-1) if sequence < 0 else (sequence + last - base) & _MOST_SEQUENCE
-    out = _number(job, jobs.AT_LAST_SEQUENCE, out, last_sequence)
-    out = _flag(job, jobs.AT_TRANSACTIONAL, out, attributes & _TRANSACTIONAL)
-    out = _flag(job, jobs.AT_CONTROL, out, attributes & _CONTROL)
-    out = _number(job, jobs.AT_CRC, out, _field(job, _CRC, row))
-    return _text(job, jobs.AT_CRC_OK, out)
+    out = _number(job, AT_LAST_SEQUENCE, out, last_sequence)
+    out = _flag(job, AT_TRANSACTIONAL, out, attributes & _TRANSACTIONAL)
+    out = _flag(job, AT_CONTROL, out, attributes & _CONTROL)
+    out = _number(job, AT_CRC, out, _field(job, _CRC, row))
+    return _text(job, AT_CRC_OK, out)
 
 
 @plain
 def _records(job: Int, row: Int) -> Int:
-    count, walk = _field(job, _COUNT, row), word(job, jobs.JOB_WALK)
+    count, walk = _field(job, _COUNT, row), word(job, JOB_WALK)
     base, first_time = _field(job, _BASE, row), _field(job, _FIRST_TIME, row)
     _, end = _payload(job, row)
-    while word(job, jobs.RECORD) < count:
-        after = read_record(word(job, jobs.RECORD_AT), end, base, first_time, walk)
+    while word(job, RECORD) < count:
+        after = read_record(word(job, RECORD_AT), end, base, first_time, walk)
         if _field(job, _ATTRIBUTES, row) & _LOG_APPEND:
             store_64(walk + 8 * TIMESTAMP, _field(job, _MAX_TIME, row))
         out = _record_line(job, row, walk)
         if out < 0:
-            store_64(job + 8 * jobs.AFTER_RECORD, after)
+            store_64(job + 8 * AFTER_RECORD, after)
             if out == NO_ROOM:
-                return np.int64(jobs.NO_SPACE)
-            return np.int64(jobs.CAREFUL_RECORD) if out == REFUSED else np.int64(jobs.JOB_UNKNOWN_TYPE)
-        store_64(job + 8 * jobs.OUT, out)
-        store_64(job + 8 * jobs.JOB_RECORDS, word(job, jobs.JOB_RECORDS) + 1)
-        store_64(job + 8 * jobs.RECORD, word(job, jobs.RECORD) + 1)
-        store_64(job + 8 * jobs.RECORD_AT, after)
-    return np.int64(jobs.DONE)
+                return np.int64(NO_SPACE)
+            return np.int64(CAREFUL_RECORD) if out == REFUSED else np.int64(JOB_UNKNOWN_TYPE)
+        store_64(job + 8 * OUT, out)
+        store_64(job + 8 * JOB_RECORDS, word(job, JOB_RECORDS) + 1)
+        store_64(job + 8 * RECORD, word(job, RECORD) + 1)
+        store_64(job + 8 * RECORD_AT, after)
+    return np.int64(DONE)
 
 
 @plain
 def _record_line(job: Int, row: Int, walk: Int) -> Int:
     """Where the line ends; `REFUSED`, `NO_ROOM`, or less for an entry that nobody has filled."""
-    out, room, kind = word(job, jobs.OUT), word(job, jobs.ROOM), _kind(job, row)
-    if room - out < word(job, jobs.RECORD_ROOM):
+    out, room, kind = word(job, OUT), word(job, ROOM), _kind(job, row)
+    if room - out < word(job, RECORD_ROOM):
         return np.int64(NO_ROOM)
     type_ = np.int64(0)
     value, value_end = word(walk, VALUE), word(walk, VALUE) + word(walk, VALUE_SIZE)
-    if kind != jobs.PLAIN:
+    if kind != PLAIN:
         type_, value = _entry(job, kind, walk)
         if type_ < 0:
             return type_
@@ -194,41 +280,39 @@ def _record_line(job: Int, row: Int, walk: Int) -> Int:
         sequence = np.int64(-1)
     else:
         sequence = (sequence + word(walk, OFFSET) - _field(job, _BASE, row)) & _MOST_SEQUENCE
-    out = _number(job, jobs.AT_OFFSET, out, word(walk, OFFSET))
-    out = _number(job, jobs.AT_TIMESTAMP, out, word(walk, TIMESTAMP))
-    out = _number(job, jobs.AT_RECORD_EPOCH, out, _field(job, _EPOCH, row))
-    out = _number(job, jobs.AT_RECORD_PRODUCER, out, _field(job, _PRODUCER, row))
-    out = _number(job, jobs.AT_RECORD_SEQUENCE, out, sequence)
-    out = _size(job, jobs.AT_KEY_BYTES, out, word(walk, KEY_SIZE))
-    out = _size(job, jobs.AT_VALUE_BYTES, out, word(walk, VALUE_SIZE))
-    if kind == jobs.PLAIN:
+    out = _number(job, AT_OFFSET, out, word(walk, OFFSET))
+    out = _number(job, AT_TIMESTAMP, out, word(walk, TIMESTAMP))
+    out = _number(job, AT_RECORD_EPOCH, out, _field(job, _EPOCH, row))
+    out = _number(job, AT_RECORD_PRODUCER, out, _field(job, _PRODUCER, row))
+    out = _number(job, AT_RECORD_SEQUENCE, out, sequence)
+    out = _size(job, AT_KEY_BYTES, out, word(walk, KEY_SIZE))
+    out = _size(job, AT_VALUE_BYTES, out, word(walk, VALUE_SIZE))
+    if kind == PLAIN:
         return _plain_content(job, walk, out, room)
-    out = put(out, word(type_, jobs.TYPE_TEXT), word(type_, jobs.TYPE_TEXT_SIZE))
-    if word(type_, jobs.KEY_CODE):
+    out = put(out, word(type_, TYPE_TEXT), word(type_, TYPE_TEXT_SIZE))
+    if word(type_, KEY_CODE):
         key = word(walk, KEY)
-        out = write_message(
-            word(type_, jobs.KEY_CODE), key + 2, key + word(walk, KEY_SIZE), out, room, word(job, jobs.JOB_STACK)
-        )
+        out = write_message(word(type_, KEY_CODE), key + 2, key + word(walk, KEY_SIZE), out, room, word(job, JOB_STACK))
         if out < 0:
             return out
-    if room - out < word(job, jobs.RECORD_ROOM):
+    if room - out < word(job, RECORD_ROOM):
         return np.int64(NO_ROOM)
-    out = _text(job, jobs.AT_VALUE, out)
-    if word(type_, jobs.VALUE_CODE):
-        out = write_message(word(type_, jobs.VALUE_CODE), value, value_end, out, room, word(job, jobs.JOB_STACK))
+    out = _text(job, AT_VALUE, out)
+    if word(type_, VALUE_CODE):
+        out = write_message(word(type_, VALUE_CODE), value, value_end, out, room, word(job, JOB_STACK))
         if out < 0:
             return out
-        if room - out < word(job, jobs.RECORD_ROOM):
+        if room - out < word(job, RECORD_ROOM):
             return np.int64(NO_ROOM)
     else:
-        out = _text(job, jobs.JOB_NULL, out)
-    return _text(job, jobs.AT_PROBLEM, out)
+        out = _text(job, JOB_NULL, out)
+    return _text(job, AT_PROBLEM, out)
 
 
 @inline
 def _size(job: Int, text: Int, out: Int, size: Int) -> Int:
     out = _text(job, text, out)
-    return put_number(out, size) if size >= 0 else _text(job, jobs.JOB_NULL, out)
+    return put_number(out, size) if size >= 0 else _text(job, JOB_NULL, out)
 
 
 @plain
@@ -237,8 +321,8 @@ def _entry(job: Int, kind: Int, walk: Int) -> Pair:
     or less if Python must fill it first."""
     key, key_size = word(walk, KEY), word(walk, KEY_SIZE)
     value, value_size = word(walk, VALUE), word(walk, VALUE_SIZE)
-    entries, refused = word(job, jobs.ENTRIES), np.int64(REFUSED)
-    if kind == jobs.JOB_FRAMED:
+    entries, refused = word(job, ENTRIES), np.int64(REFUSED)
+    if kind == JOB_FRAMED:
         end = value + max(value_size, np.int64(0))
         frame, value = read_varint(value, end)
         if value < 0 or frame != 1:
@@ -251,8 +335,8 @@ def _entry(job: Int, kind: Int, walk: Int) -> Pair:
             return refused, value
     else:
         place = np.int64(0)
-        if kind == jobs.JOB_CONTROL:
-            entries, place = word(job, jobs.CONTROL_ENTRIES), np.int64(2)
+        if kind == JOB_CONTROL:
+            entries, place = word(job, CONTROL_ENTRIES), np.int64(2)
         if key_size < place + 2:
             return refused, value
         number = load_i16(key + place)
@@ -264,52 +348,52 @@ def _entry(job: Int, kind: Int, walk: Int) -> Pair:
             version = load_i16(value)
             if version < 0:
                 return refused, value
-    if not (0 <= number < jobs.NUMBERS and -1 <= version < jobs.VERSIONS - 1):
+    if not (0 <= number < NUMBERS and -1 <= version < VERSIONS - 1):
         return refused, value
-    found = entries + 8 * jobs.ENTRY_WORDS * (number * jobs.VERSIONS + version + 1)
-    if word(found, jobs.JOB_STATE) == jobs.WRITTEN:
-        return found, value + word(found, jobs.VALUE_SKIP)
-    store_64(job + 8 * jobs.NUMBER, number)
-    store_64(job + 8 * jobs.JOB_VERSION, version)
-    return refused if word(found, jobs.JOB_STATE) == jobs.JOB_CAREFUL else np.int64(NO_ROOM - 1), value
+    found = entries + 8 * ENTRY_WORDS * (number * VERSIONS + version + 1)
+    if word(found, JOB_STATE) == WRITTEN:
+        return found, value + word(found, VALUE_SKIP)
+    store_64(job + 8 * NUMBER, number)
+    store_64(job + 8 * JOB_VERSION, version)
+    return refused if word(found, JOB_STATE) == JOB_CAREFUL else np.int64(NO_ROOM - 1), value
 
 
 @plain
 def _plain_content(job: Int, walk: Int, out: Int, room: Int) -> Int:
     """Key, value and headers of a record of a user's topic, in base64."""
-    out = _bytes(job, jobs.AT_PLAIN_KEY, word(walk, KEY), word(walk, KEY_SIZE), out, room)
+    out = _bytes(job, AT_PLAIN_KEY, word(walk, KEY), word(walk, KEY_SIZE), out, room)
     if out >= 0:
-        out = _bytes(job, jobs.AT_VALUE, word(walk, VALUE), word(walk, VALUE_SIZE), out, room)
-    if out < 0 or room - out < word(job, jobs.RECORD_ROOM):
+        out = _bytes(job, AT_VALUE, word(walk, VALUE), word(walk, VALUE_SIZE), out, room)
+    if out < 0 or room - out < word(job, RECORD_ROOM):
         return min(out, np.int64(NO_ROOM))
-    out = _text(job, jobs.AT_HEADERS, out)
+    out = _text(job, AT_HEADERS, out)
     p, end = word(walk, WALK_HEADERS), word(walk, WALK_HEADERS) + (1 << 40)
     for index in range(word(walk, HEADERS_COUNT)):
         size, p = read_size(p, end)
-        if LONGEST_ESCAPE * size + word(job, jobs.RECORD_ROOM) > room - out:
+        if LONGEST_ESCAPE * size + word(job, RECORD_ROOM) > room - out:
             return np.int64(NO_ROOM)
-        out = _text(job, jobs.AT_NEXT_HEADER if index else jobs.AT_HEADER_KEY, out)
+        out = _text(job, AT_NEXT_HEADER if index else AT_HEADER_KEY, out)
         out = put_text(out, p, size)
         if out < 0:
             return np.int64(REFUSED)
         size, p = read_size(p + size, end)
-        out = _bytes(job, jobs.AT_HEADER_VALUE, p, size, out, room)
+        out = _bytes(job, AT_HEADER_VALUE, p, size, out, room)
         if out < 0:
             return out
         p += max(size, np.int64(0))
         store_8(out, np.int64(125))
         out += 1
-    if room - out < word(job, jobs.RECORD_ROOM):
+    if room - out < word(job, RECORD_ROOM):
         return np.int64(NO_ROOM)
-    return _text(job, jobs.AT_RECORD_END, out)
+    return _text(job, AT_RECORD_END, out)
 
 
 @plain
 def _bytes(job: Int, text: Int, p: Int, size: Int, out: Int, room: Int) -> Int:
-    if 4 * size // 3 + word(job, jobs.RECORD_ROOM) + NUMBER_ROOM > room - out:
+    if 4 * size // 3 + word(job, RECORD_ROOM) + NUMBER_ROOM > room - out:
         return np.int64(NO_ROOM)
     out = _text(job, text, out)
-    return put_base64(out, p, size) if size >= 0 else _text(job, jobs.JOB_NULL, out)
+    return put_base64(out, p, size) if size >= 0 else _text(job, JOB_NULL, out)
 
 
 @cache
