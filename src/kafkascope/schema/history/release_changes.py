@@ -1,6 +1,7 @@
 """Summarizes what changed between two releases: messages by kind, names, error codes, and how much of each is known."""
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from kafkascope.schema.catalog import index, message
 from kafkascope.schema.errors.error_codes import ErrorCode, error_codes
@@ -28,6 +29,8 @@ class ReleaseChanges:
     renamed: tuple[tuple[str, str], ...]
 
 
+# Of neighbours, which several pages of the explorer show.
+@lru_cache(maxsize=64)
 def between(old: str, new: str) -> ReleaseChanges:
     order = release_order()
     first, last = sorted((order[old], order[new]))
