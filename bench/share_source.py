@@ -27,6 +27,7 @@ _LOCKS = {
     "group.share.record.lock.duration.ms": "30000",
     # As many as a broker allows, so that batches are large.
     "group.share.partition.max.record.locks": "10000",
+    "group.share.max.partition.max.record.locks": "10000",
 }
 _PARTITIONS, _PER_BATCH = 16, 1_000
 # (bytes of a record, records); a batch has what brokers lock at once.
