@@ -115,7 +115,7 @@ class Machines:
         return machine
 
     def set_cable(self, number: int, state: str) -> None:
-        """`down` is a cable that is pulled: nobody is told."""
+        """`down` is a cable that is pulled: no other machine notices."""
         self.hub.in_network("ip", "link", "set", f"port-{number}", state)
 
     def __enter__(self) -> "Machines":

@@ -52,7 +52,7 @@ class Driver:
             "spark.ui.showConsoleProgress": "false",
             "spark.log.level": "ERROR",
             "spark.local.dir": f"{folder}/local",
-            # A machine that went silent is given up after this long, not after two minutes.
+            # A machine that went silent counts as lost after this long, not after two minutes.
             "spark.network.timeout": "60s",
             "spark.network.timeoutInterval": "5s",
             "spark.executor.heartbeatInterval": "5s",

@@ -180,7 +180,7 @@ def test_a_worker_loses_its_power_in_the_middle_of_the_marts(site: Site, marts: 
 
 
 def test_a_worker_loses_its_network_and_comes_back(site: Site) -> None:
-    """Nobody is told, so the others wait until its heartbeats are overdue; its tasks are done twice."""
+    """Other machines do not notice, so they wait until its heartbeats are overdue; its tasks are done twice."""
     assert is_whole(site.ask("ingest", "cable", "shuffle", True, middle=lambda: site.machines.set_cable(2, "down")))
     site.machines.set_cable(2, "up")
     assert site.ask("cores", len(WORKERS)) == len(WORKERS)
