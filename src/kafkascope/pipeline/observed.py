@@ -24,7 +24,7 @@ from kafkascope.lake.upkeep.superseded import without
 from kafkascope.lake.write.commit import Overtaken, commit
 from kafkascope.lake.write.files import Files, NewFile, discard
 from kafkascope.lake.write.heartbeat import Running, begin, end, seal, turn_of
-from kafkascope.pipeline.ingestion.exchange_writer import ExchangeWriter
+from kafkascope.pipeline.ingestion.rows.exchange_writer import ExchangeWriter
 
 _KIND = "observe"
 _CONNECTIONS_TABLE = "connections"

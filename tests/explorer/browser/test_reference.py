@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from kafkascope.explorer.facts.search import search
+from kafkascope.explorer.facts.search.find import search
 from tests.explorer.browser.conftest import Tab
 from tests.explorer.facts.test_search import ASKED, FIRST, OTHERS
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 
-from kafkascope.health.findings.rules import RULES
+from kafkascope.health.findings.rules.table import RULES
 from kafkascope.health.incidents.causes import CAUSES, ORDINARY_ERRORS, Join
 from kafkascope.health.incidents.facts import AFTER_US
 from kafkascope.health.incidents.incident import WEIGHTS, Incident

@@ -10,9 +10,10 @@ from kafkascope.health.incidents.causes import CAUSES
 from kafkascope.health.incidents.diagnosis import incidents_of, verdict_of
 from kafkascope.health.incidents.incident import incident_order, key_of
 from tests.health.findings.test_diagnosis import all_cases
-from tests.health.findings_cases import CASES, late
+from tests.health.findings_cases import CASES
 from tests.health.findings_rows import MINUTE, SECOND, T0, row
 from tests.health.incidents.told import joined, roles, told
+from tests.health.trouble_rows import late
 
 CLUSTER = "Ab-1"
 LEADER, OTHER = "10.0.0.1:9092", "10.0.0.2:9092"

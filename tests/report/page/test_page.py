@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 import pytest
 
-from kafkascope.health.findings.rules import RULES
+from kafkascope.health.findings.rules.table import RULES
 from kafkascope.report.build import Report
 from kafkascope.report.charts.timeline import Lane, Mark, timeline_figure
 from kafkascope.report.html.prose import advice

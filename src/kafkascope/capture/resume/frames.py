@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from kafkascope.capture.base.flow import PieceKind
+from kafkascope.capture.base.flow import PieceKind, SinglePiece
 from kafkascope.capture.frames.chunks import begin_frame, collect, free_chunks
 from kafkascope.capture.frames.detect.detection import Undecided
 from kafkascope.capture.frames.detect.resync import Run, Search
@@ -21,7 +21,6 @@ from kafkascope.capture.frames.frame_table import (
     ConnSlot,
     FrameCount,
     Partial,
-    SinglePiece,
     held_of,
     with_chunks,
     with_slots,

@@ -6,7 +6,7 @@ from typing import Any
 from kafkascope.errors import InputError
 from kafkascope.explorer.facts.lake_values import iso_of
 from kafkascope.explorer.page import Page
-from kafkascope.health.findings.rules import RULES
+from kafkascope.health.findings.rules.table import RULES
 from kafkascope.lake.home import Lake
 from kafkascope.report.summaries.findings import ShownFinding, findings_in
 from kafkascope.report.summaries.mart_rows import has_marts

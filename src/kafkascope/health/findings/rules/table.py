@@ -5,24 +5,10 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 
 from kafkascope.errors import UsageError
-from kafkascope.health.findings import api_rules as findings_api_rules
-from kafkascope.health.findings import disks_rules as findings_disks_rules
-from kafkascope.health.findings import quorum_rules as findings_quorum_rules
-from kafkascope.health.findings import share_rules as findings_share_rules
-from kafkascope.health.findings import streams_rules as findings_streams_rules
-from kafkascope.health.findings.rule import Limits, Rule
+from kafkascope.health.findings.rules import api, disks, quorum, share, streams
+from kafkascope.health.findings.rules.rule import Limits, Rule
 
-RULES: dict[str, Rule] = {
-    rule.name: rule
-    for rules in (
-        findings_share_rules,
-        findings_streams_rules,
-        findings_quorum_rules,
-        findings_api_rules,
-        findings_disks_rules,
-    )
-    for rule in rules.RULES
-}
+RULES: dict[str, Rule] = {rule.name: rule for part in (share, streams, quorum, api, disks) for rule in part.RULES}
 
 
 def limits_of(thresholds: Mapping[str, float]) -> Mapping[str, Limits]:
