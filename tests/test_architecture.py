@@ -1,4 +1,4 @@
-"""Files and modules that the docs name exist, so do the protocol notes that code cites; files and folders stay small."""
+"""Files and modules that the docs name exist, and the protocol notes that code cites; files and folders stay small."""
 
 import re
 import tomllib

@@ -99,7 +99,7 @@ class Damage:
         folder = self._chance.choice(sorted({path.relative_to(self._lake).parts[0] for path in files}))
         return self._chance.choice([path for path in files if path.relative_to(self._lake).parts[0] == folder])
 
-    def _said(self, path: Path) -> str:
+    def _name(self, path: Path) -> str:
         return str(path.relative_to(self._lake))
 
     def _cut(self) -> str:
@@ -118,7 +118,7 @@ class Damage:
                 low = self._chance.choice([0, max(0, len(content) - 400)])
                 content[self._chance.randrange(low, len(content))] = self._chance.randrange(256)
         path.write_bytes(bytes(content))
-        return self._said(path)
+        return self._name(path)
 
     def _nonsense(self) -> str:
         path = self._file()

@@ -127,7 +127,7 @@ class Write:
 
     def _field(self, field: LayoutField, value: Any, path: str) -> None:
         if not field.array:
-            self._one(field, value, path, field.nullable)
+            self._value(field, value, path, field.nullable)
             return
         if value is None:
             self._null(field, path, field.nullable)
@@ -136,7 +136,7 @@ class Write:
             raise self.fail(path, f"expected a list of {field.type}, got {shown(value)}")
         self._count(field, len(value), ">i")
         for index, item in enumerate(value):
-            self._one(field, item, f"{path}[{index}]", False)
+            self._value(field, item, f"{path}[{index}]", False)
 
     def _null(self, field: LayoutField, path: str, nullable: bool, classic: str = ">i") -> None:
         if not nullable:
@@ -146,7 +146,7 @@ class Write:
     def _count(self, field: LayoutField, count: int, classic: str) -> None:
         self.out += uvarint(count + 1) if field.compact else Struct(classic).pack(count)
 
-    def _one(self, field: LayoutField, value: Any, path: str, nullable: bool) -> None:
+    def _value(self, field: LayoutField, value: Any, path: str, nullable: bool) -> None:
         type_ = field.type
         if type_ == "struct":
             self._maybe_struct(field, value, path, nullable)

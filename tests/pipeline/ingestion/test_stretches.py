@@ -124,10 +124,10 @@ def survey(number: int, size: int, costs: dict[int, int], **known: Any) -> FileS
 
 
 def test_one_connection_is_cut_where_each_task_takes_as_long() -> None:
-    (found,) = divided([survey(0, 1_000_000, {1: 100})], 3).stretches
-    bounds = [0, *(stretch.begin.offset for stretch in found[1:]), 1_000_000]
+    (stretches,) = divided([survey(0, 1_000_000, {1: 100})], 3).stretches
+    bounds = [0, *(stretch.begin.offset for stretch in stretches[1:]), 1_000_000]
     times = [division.WALK * begin + (end - begin) for begin, end in pairwise(bounds)]
-    assert len(found) == 3 and max(times) - min(times) < 10
+    assert len(stretches) == 3 and max(times) - min(times) < 10
     assert max(times) == pytest.approx(1_000_000 * division._time(3), rel=1e-3)
 
 
@@ -135,8 +135,8 @@ def test_a_connection_is_cut_in_the_files_that_have_it_after_what_was_read() -> 
     files = [
         survey(0, 1_000, {1: 1, 2: 99}), survey(1, 100_000, {1: 100}, read_bytes=50_000), survey(2, 1_000, {2: 1})
     ]  # fmt: skip
-    found = divided(files, 2)
-    ((_, second),) = found.stretches
+    cut = divided(files, 2)
+    ((_, second),) = cut.stretches
     assert second.begin.file == 1 and 75_000 < second.begin.offset < 85_000
 
 
@@ -155,6 +155,6 @@ def test_a_connection_is_cut_in_the_files_that_have_it_after_what_was_read() -> 
     ],
 )
 def test_a_bucket_has_more_tasks_only_if_that_helps(costs: list[int], tasks: int, expected: list[int]) -> None:
-    found = divided([survey(0, 1_000, dict(enumerate(costs)))], tasks)
-    assert sorted((len(each) for each in found.stretches), reverse=True) == expected
+    cut = divided([survey(0, 1_000, dict(enumerate(costs)))], tasks)
+    assert sorted((len(each) for each in cut.stretches), reverse=True) == expected
     assert sum(expected) == tasks

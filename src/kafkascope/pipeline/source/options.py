@@ -31,9 +31,9 @@ class SourceOptions:
     quiet: float
 
 
-def parse_options(given: Mapping[str, str]) -> SourceOptions:
+def parse_options(written: Mapping[str, str]) -> SourceOptions:
     """`UsageError` for unknown options, and for values that an option can't have."""
-    options = {name.lower(): str(value) for name, value in given.items()}
+    options = {name.lower(): str(value) for name, value in written.items()}
     for name in options.keys() - _KNOWN.keys():
         from difflib import get_close_matches
 
