@@ -9,6 +9,7 @@ from uuid import UUID
 
 from kafkascope.codec.result import UNKNOWN_TAGS
 from kafkascope.errors import EncodeError
+from kafkascope.formatting import close_names, did_you_mean
 from kafkascope.limits import MAX_STRING_BYTES
 from kafkascope.schema.layouts.layout import Layout, LayoutField
 
@@ -82,10 +83,7 @@ class Write:
                 return f"no such field; it is called {field.name} here"
         for versions in _elsewhere(self.layout, prefix, name):
             return f"no such field in version {self.layout.version}; it is in {versions}"
-        from difflib import get_close_matches
-
-        near = get_close_matches(name, [field.name for field in fields], n=1)
-        return f"no such field{f'; did you mean {near[0]}?' if near else ''}"
+        return f"no such field{did_you_mean(close_names(name, [field.name for field in fields]))}"
 
     def _is_default(self, field: LayoutField, content: Any, path: str) -> bool:
         """If its bytes equal the default's: a struct may be incomplete, a list may be a tuple, a number an enum."""
