@@ -183,12 +183,6 @@ def add_frame_ranges(carried: Carried, number: int, flow: int, place: Place, ran
             ranges.add(at, flow, base, low, high, packet)
 
 
-def _byte_ranges(pieces: CarriedPieces | None, direction: int) -> Iterator[tuple[int, int, int]]:
-    for kind, way, offset, length, _, packet in pieces.entries if pieces is not None else ():
-        if kind == PieceKind.BYTES and way == direction:
-            yield offset, offset + length, packet
-
-
 def restore_framing(framer: Framer, carried: Carried, number: int, place: Place, ranges: RereadRanges) -> list[str]:
     """Restores the framing of a connection; descriptions of what could not be read again."""
     framer.state.tables = with_streams(framer.state.tables, 2 * number + 2)
