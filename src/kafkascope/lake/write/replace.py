@@ -18,7 +18,6 @@ from kafkascope.lake.write.commit import (
     Overtaken,
     add_action,
     create,
-    find_table,
     open_or_create,
     removals,
     transaction_properties,
@@ -67,11 +66,6 @@ def rewrite(
 def build_of(delta: DeltaTable) -> int:
     """0 for a table that no numbered build has made."""
     return transaction_version(delta, BUILD) or 0
-
-
-def current_build(lake: Lake, name: str) -> int:
-    delta = find_table(lake, name)
-    return 0 if delta is None else build_of(delta)
 
 
 def _retried(lake: Lake, table: LakeTable, commit: Callable[[], None]) -> None:

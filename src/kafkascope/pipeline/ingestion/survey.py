@@ -18,6 +18,7 @@ from kafkascope.errors import InputError
 from kafkascope.lake.place import place_of
 from kafkascope.pipeline.ingestion.inputs import InputFile, open_input
 from kafkascope.pipeline.ingestion.plain_frames import FRAMES, is_frames
+from kafkascope.pipeline.ingestion.why_broken import why_of
 
 BAD_FILE = "bad"
 # Batches of packets to sample over all files, a few megabytes each: enough to spot a large flow.
@@ -69,8 +70,6 @@ def survey_file(file: InputFile, *, sample: int) -> FileSurvey:
     except InputError as error:
         return FileSurvey(replace(file, kind=BAD_FILE), BAD_FILE, error=str(error))
     except Exception as error:  # noqa: BLE001
-        from kafkascope.pipeline.ingestion.failing_files import why_of
-
         return FileSurvey(replace(file, kind=BAD_FILE), BAD_FILE, broken=why_of(error))
 
 
