@@ -150,7 +150,7 @@ class Command:
     def _end(self) -> int:
         sys.stdout.flush()
         if not self._reader.files and not self._reader.left_alone and not self._failed:
-            filtered = "" if self._reader.selection.everything else ", or none that the filters take"
+            filtered = "" if self._reader.selection.everything else ", or the filters exclude all of them"
             raise NotFoundError(f"{', '.join(self._paths)}: no files of a Kafka log{filtered}")
         parts = [count(self._reader.files, "file"), count(self._batches, "batch", "batches")]
         parts += [count(self._records, "record")] if self._records else []
