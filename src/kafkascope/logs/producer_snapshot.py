@@ -23,7 +23,7 @@ def read_producer_snapshot(path: str) -> list[dict[str, Any]]:
     stored = int.from_bytes(data[_CRC_AT:_ENTRIES_AT], "big")
     right = crc32c(data[_ENTRIES_AT:])
     if stored != right:
-        raise InputError(f"{path}: its checksum is {stored}, the bytes make {right}")
+        raise InputError(f"{path}: the stored checksum is {stored}, the right one {right}")
     try:
         value = decode("ProducerSnapshot", version, data[_CRC_AT:]).value
     except DecodeError as error:

@@ -138,4 +138,4 @@ def test_records_that_retention_deleted_are_an_error_unless_they_may_be_gone(
     with pytest.raises(InputError, match=f"{topic}-0: offsets 0-4: no longer in the log.*failOnDataLoss=false"):
         offsets(options)
     assert offsets(plain(cluster.bootstrap, topic, group, failOnDataLoss="false")) == list(range(5, 20))
-    assert "offsets 0-4: no longer in the log, left out" in capfd.readouterr().err
+    assert "offsets 0-4: no longer in the log, skipped" in capfd.readouterr().err

@@ -146,7 +146,7 @@ def test_a_running_query_gets_what_is_produced_and_accepts_it_without_waiting_fo
         ({"minPartitions": "0"}, "minPartitions: '0' isn't a whole number from 1"),
         ({"maxWait": "never"}, "maxWait: 'never' isn't a number of seconds"),
         ({"failOnDataLoss": "no"}, "failOnDataLoss: 'no' is neither true nor false"),
-        ({"maxDeliveryCount": "3"}, "maxDeliveryCount and deadLetterTable go together"),
+        ({"maxDeliveryCount": "3"}, "set both maxDeliveryCount and deadLetterTable"),
     ],
 )
 def test_wrong_options_are_refused_before_anything_runs(

@@ -79,7 +79,9 @@ class BatchOffset:
 def parse_offset(value: Mapping[str, Any]) -> BatchOffset:
     """`InputError` for what this version never wrote: a checkpoint of another source, or of a later version."""
     if not isinstance(value, Mapping) or value.get("version") != VERSION:
-        raise InputError("the checkpoint isn't one of kafkascope-share, or a later version wrote it; use another one")
+        raise InputError(
+            "this isn't a checkpoint of kafkascope-share, or a later version wrote it; use another checkpoint"
+        )
     try:
         return BatchOffset(
             _whole(value["batch"]),

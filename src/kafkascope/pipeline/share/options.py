@@ -80,7 +80,7 @@ def parse_options(texts: Mapping[str, str]) -> ShareOptions:
     limit = _number(options, "maxdeliverycount", 1)
     dead_letters = options.get("deadlettertable") or None
     if (limit is None) != (dead_letters is None):
-        raise UsageError("maxDeliveryCount and deadLetterTable go together: records beyond that count go to that table")
+        raise UsageError("set both maxDeliveryCount and deadLetterTable: records beyond the count go to the table")
     return ShareOptions(
         bootstrap=options.get("bootstrap") or None,
         group=group,

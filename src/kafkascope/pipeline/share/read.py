@@ -149,9 +149,9 @@ class PartitionReader:
         if self._options.fail_on_data_loss:
             raise InputError(
                 f"{self._place}: {what}: no longer in the log, and not read yet;"
-                " the option failOnDataLoss=false goes on without these records"
+                " failOnDataLoss=false continues without these records"
             )
-        print(f"{SOURCE}: {self._place}: {what}: no longer in the log, left out", file=sys.stderr, flush=True)
+        print(f"{SOURCE}: {self._place}: {what}: no longer in the log, skipped", file=sys.stderr, flush=True)
 
 
 def _offset(record: Record) -> int:
