@@ -31,7 +31,7 @@ def walked_apart(events: Sequence[ShareEvent]) -> list[Delivery]:
     ledgers: list[Ledger] = []
     undecided: list[Delivery] = []
     rows: list[Delivery] = []
-    for part in _by_partition(events):
+    for part in by_partition(events):
         ledger = Ledger()
         for row in ledger.deliveries(part):
             (undecided if is_undecided(row) else rows).append(row)
@@ -40,7 +40,7 @@ def walked_apart(events: Sequence[ShareEvent]) -> list[Delivery]:
     return rows + [decided(row, limit) for row in undecided]
 
 
-def _by_partition(events: Sequence[ShareEvent]) -> Iterator[list[ShareEvent]]:
+def by_partition(events: Sequence[ShareEvent]) -> Iterator[list[ShareEvent]]:
     touched: dict[int, set[tuple[str | None, str | None]]] = {}
     linked: dict[tuple[str | None, str | None], dict[str | None, ShareEvent]] = {}
     for event in events:

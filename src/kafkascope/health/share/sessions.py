@@ -7,7 +7,7 @@ end of the older connection no longer counts (SharePartitionManager.newContext, 
 4.1 to 4.3).
 """
 
-from kafkascope.health.share.book import LATE_US, Book, Link
+from kafkascope.health.share.book import CROSSED_US, LATE_US, Book, Link
 from kafkascope.health.share.events import Outcome, ShareEvent
 
 SHARE_SESSION_NOT_FOUND = 122
@@ -49,10 +49,14 @@ def forgotten(book: Book, event: ShareEvent) -> None:
 
 def disconnected(book: Book, event: ShareEvent) -> None:
     connection = event.connection_id
-    if connection is None or connection not in book.sessions_of:
+    if connection is None:
         return
-    book.closed.add(connection)
-    for link in book.sessions_of.pop(connection):
+    closed = book.closed
+    while closed and event.at_us - closed[oldest := next(iter(closed))] > CROSSED_US:
+        del closed[oldest]
+    closed.pop(connection, None)
+    closed[connection] = event.at_us
+    for link in book.sessions_of.pop(connection, ()):
         if book.sessions.get(link) == connection:
             _released(book, link, "disconnected", "connection_closed", event)
 
