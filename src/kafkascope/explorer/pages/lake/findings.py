@@ -8,8 +8,8 @@ from kafkascope.explorer.facts.lake_values import iso_of
 from kafkascope.explorer.page import Page
 from kafkascope.health.findings.rules import RULES
 from kafkascope.lake.home import Lake
+from kafkascope.lake.read.mart_rows import has_marts
 from kafkascope.report.summaries.findings import ShownFinding, findings_in
-from kafkascope.report.summaries.mart_rows import has_marts
 from kafkascope.report.summaries.scope import Scope
 
 
