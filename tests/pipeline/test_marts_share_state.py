@@ -126,10 +126,10 @@ class Marts:
             self.minutes[plan.starts[number]].append(minute)
         self.groups |= {mark: json.dumps(state) for mark, state in history.states}
         if history.is_near_another:
-            for rows in self.minutes.values():
-                for place, row in enumerate(rows):
-                    again = row.redeliveries.items()
-                    rows[place] = replace(row, near_limit=sum(n for count, n in again if count >= history.near))
+            for minutes in self.minutes.values():
+                for place, minute in enumerate(minutes):
+                    again = minute.redeliveries.items()
+                    minutes[place] = replace(minute, near_limit=sum(n for count, n in again if count >= history.near))
 
     def texts(self) -> tuple[list[str], list[str]]:
         return tuple(sorted(map(repr, chain(*rows.values()))) for rows in (self.deliveries, self.minutes))  # type: ignore[return-value]

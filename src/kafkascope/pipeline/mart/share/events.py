@@ -31,6 +31,7 @@ from kafkascope.pipeline.mart.share.routes import (
     TOUCHED,
     TOUCHES,
     WALK_KEYS,
+    first_touches,
     linked_events,
     to_partitions,
     with_places,
@@ -432,7 +433,7 @@ def share_events(
     pairs = kept.added(SPOKE_SUMS, union(spark, _SPOKE_STATEMENTS, tables, absent))
     of_cluster = group_clusters(clusters or {}, pairs)
     touches = _usable(union(spark, TOUCHES, tables, absent))
-    firsts = [] if touches is None else [touches.selectExpr("*", "at_us AS row_at", "at_us AS first_at")]
+    firsts = [] if touches is None else [first_touches(spark, touches, plan)]
     calls = union(spark, (_CALLED,), tables, absent)
     touched = kept.added(_TOUCHED_SUMS, _united(firsts))
     links = kept.added(

@@ -11,6 +11,7 @@ import pyarrow as pa
 from kafkascope.health.share.book import CROSSED_US
 from kafkascope.health.share.events import RENEW
 from kafkascope.pipeline.mart.base.events import flat_map
+from kafkascope.pipeline.mart.increments.once import once
 from kafkascope.pipeline.mart.increments.plan import Plan
 
 if TYPE_CHECKING:
@@ -51,6 +52,15 @@ def _renewed_from(request: str) -> str:
 
 # Which partitions a member acquired at which broker, over which connection, and when.
 TOUCHES = (_ACQUIRED_FROM, _renewed_from("share_fetch_request"), _renewed_from("share_acknowledge_request"))
+
+
+def first_touches(spark: "SparkSession", touches: "DataFrame", plan: Plan) -> "DataFrame":
+    """The first of each segment: few, for two sums."""
+    from pyspark.sql import functions as f
+
+    keys = ("group_id", "member_id", "broker", "connection_id", "topic_id", "partition")
+    of_segments = touches.where(plan.within("at_us")).groupBy(*keys, f.expr(plan.segment("at_us")).alias("segment"))
+    return once(spark, of_segments.agg(f.min("at_us").alias("row_at"), f.min("at_us").alias(FIRST_AT)))
 
 
 def with_places(

@@ -179,22 +179,33 @@ class _Files:
             state = {**dict(zip(WALK_KEYS, keys, strict=True)), STATE: text}
             self._states.add(MART_STATE, state_row(self._plan, mark, WALKS, state))
             start = mark
-        self._add(start, walk.finish(), late, keys[1])
+        self._add(start, walk.before(FOREVER), late)
+        self._add_last(start, walk.finish(), late, keys[1])
         return {
             "group_id": keys[0], "cluster": keys[1], "brokers": sorted(walk.brokers), "unsettled": unsettled,
             "late": sorted(late), **asdict(walk.evidence),
         }  # fmt: skip
 
-    def _add(self, start: int, rows: Iterator[Delivery], late: set[int], cluster: str | None = None) -> None:
-        files, since = self._decided[start], self._plan.since
-        for delivery in rows:
-            at = delivery.outcome_at
-            if at is not None and at < since and delivery.outcome in ACKNOWLEDGED_OUTCOMES:
-                late.add(at // MINUTE_US)
+    def _add(self, start: int, rows: Iterator[Delivery], late: set[int]) -> None:
+        files = self._decided[start]
+        for delivery in self._noted(rows, late) if self._plan.since else rows:
+            files.add(DELIVERIES.name, delivery)
+
+    def _add_last(self, start: int, rows: Iterator[Delivery], late: set[int], cluster: str | None) -> None:
+        files = self._decided[start]
+        for delivery in self._noted(rows, late):
             if is_undecided(delivery):
                 self._undecided.add(DELIVERIES.name, delivery, cluster, _UNDECIDED)
             else:
                 files.add(DELIVERIES.name, delivery)
+
+    def _noted(self, rows: Iterator[Delivery], late: set[int]) -> Iterator[Delivery]:
+        since = self._plan.since
+        for delivery in rows:
+            at = delivery.outcome_at
+            if at is not None and at < since and delivery.outcome in ACKNOWLEDGED_OUTCOMES:
+                late.add(at // MINUTE_US)
+            yield delivery
 
     def close(self) -> list[tuple[str, str]]:
         """Kind and text of each file."""
