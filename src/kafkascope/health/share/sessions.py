@@ -65,7 +65,8 @@ def _released(book: Book, link: Link, outcome: Outcome, rule: str, event: ShareE
     member, broker = link
     book.sessions.pop(link, None)
     left = book.forgotten.pop(link, ())
-    for partition in book.touched.get(member, ()):
+    touched = book.touched.get(member, {})
+    for partition in list(touched):
         if partition in left:
             continue
         if partition.links.get(member, ("", ""))[0] == broker:
@@ -80,3 +81,8 @@ def _released(book: Book, link: Link, outcome: Outcome, rule: str, event: ShareE
                 partition.limbo.remove(piece)
                 piece.end(outcome, rule, event.at_us, event.exchange_id, note)
                 book.settled(piece)
+        # Members that are gone leave nothing, or state would grow with the age of a lake.
+        if member not in partition.links and not partition.has_of(member):
+            del touched[partition]
+    if not touched:
+        book.touched.pop(member, None)
