@@ -29,7 +29,7 @@ def write_share_marts(
     spark: "SparkSession", lake: Lake, sources: Sources, plan: Plan, facts: LakeFacts,
     replaced: set[tuple[str, str]], tasks: int | None = None,
 ) -> list[NewFile]:  # fmt: skip
-    """`replaced` gets the files of `share_group_health` before the plan's start that are written anew."""
+    """`replaced` gets the files of `share_group_health` before the plan's start that are rewritten."""
     events = share_events(spark, sources, sources.absent, facts.clusters, facts.topics, tasks, plan, lake)
     brokers, ends = _brokers_and_ends(facts.share_groups, events.clusters)
     walked = Walked()
