@@ -14,22 +14,30 @@ CLUSTER = "planted-cluster"
 TOPIC = "planted-topic"
 TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAZA"
 ENDED, OPEN = 41, 42
-SECRETS = ("planted-salt", "planted-stored-key", "planted-server-key", "planted-password", "planted-custom-value")
+SECRETS = (
+    "planted-salt", "planted-stored-key", "planted-server-key", "planted-password", "planted-custom-value",
+    "planted-token-key",
+)  # fmt: skip
 SHOWN = "77000"
 _AT = 1_795_102_500_000
 _BROKER, _TOPIC = 4, 2
-_TYPES = {"TopicRecord": 2, "ConfigRecord": 4, "UserScramCredentialRecord": 11}
+_TYPES = {"TopicRecord": 2, "ConfigRecord": 4, "DelegationTokenRecord": 10, "UserScramCredentialRecord": 11}
 
 
 def plant(folder: Path) -> Path:
     """A data directory of node 9."""
-    salt, stored, server, password, custom = SECRETS
+    salt, stored, server, password, custom, token_key = SECRETS
     scram = {"name": "carol", "mechanism": 1, "iterations": 4096}
     scram |= {"salt": salt.encode(), "storedKey": stored.encode(), "serverKey": server.encode()}
+    # A token's HMAC isn't in its record: brokers make it of the id and their secret key.
+    token = {"owner": "User:carol", "requester": "User:carol", "renewers": [], "issueTimestamp": _AT,
+             "maxTimestamp": _AT, "expirationTimestamp": _AT, "tokenId": "planted-token-id"}  # fmt: skip
     bodies = [
         _framed("TopicRecord", {"name": TOPIC, "topicId": UUID(int=100)}),
         _framed("UserScramCredentialRecord", scram),
         _framed("ConfigRecord", _setting(_BROKER, "9", "ssl.keystore.password", password)),
+        _framed("ConfigRecord", _setting(_BROKER, "9", "delegation.token.secret.key", token_key)),
+        _framed("DelegationTokenRecord", token),
         _framed("ConfigRecord", _setting(_TOPIC, TOPIC, "plugin.of.ours", custom)),
         _framed("ConfigRecord", _setting(_TOPIC, TOPIC, "retention.ms", SHOWN)),
     ]
@@ -56,8 +64,9 @@ def _plant_partition(folder: Path) -> None:
         segment = encode_records([new_batch(part, partition_leader_epoch=0) for part in records])
         (folder / f"{base:020}.log").write_bytes(segment)
     commit = Record(30, _AT, b"\0\0\0\1", b"\0\0\0\0\0\0")
+    ends = new_batch([commit], producer_id=ENDED, is_control=True, is_transactional=True, partition_leader_epoch=0)
     with (folder / f"{20:020}.log").open("ab") as file:
-        file.write(encode_records([new_batch([commit], producer_id=ENDED, is_control=True, is_transactional=True)]))
+        file.write(encode_records([ends]))
     entries = [
         {"producerId": producer, "epoch": 1, "lastSequence": 4, "lastOffset": 8, "offsetDelta": 4, "timestamp": _AT,
          "coordinatorEpoch": 3, "currentTxnFirstOffset": 5}
