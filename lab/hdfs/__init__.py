@@ -19,20 +19,20 @@ def hdfs(folder: Path) -> Iterator[str]:
     """The URI of its root, with a user who may write there."""
     command = ["java", *JVM, "-Xmx300m", f"-DHADOOP_USER_NAME={_USER}", "-cp", joined(hdfs_path()),
                str(_HERE / "MiniHdfs.java"), str(folder / "disks")]  # fmt: skip
-    with (folder / "hdfs.out").open("w") as errors:
-        process = subprocess.Popen(
+    with (
+        (folder / "hdfs.out").open("w") as errors,
+        subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True, cwd=folder
-        )
+        ) as process,
+    ):
         assert process.stdin is not None and process.stdout is not None
         try:
-            for line in process.stdout:
-                if line.startswith(_SIGN):
-                    yield f"webhdfs://{_USER}@{line.strip().removeprefix(_SIGN)}"
-                    return
-            raise RuntimeError(f"HDFS ended with {process.wait()}: {(folder / 'hdfs.out').read_text()[-2000:]}")
+            address = next((line for line in process.stdout if line.startswith(_SIGN)), None)
+            if address is None:
+                raise RuntimeError(f"HDFS ended with {process.wait()}: {(folder / 'hdfs.out').read_text()[-2000:]}")
+            yield f"webhdfs://{_USER}@{address.strip().removeprefix(_SIGN)}"
         finally:
             process.stdin.close()
-            process.wait(60)
 
 
 def put(uri: str, content: bytes) -> None:
