@@ -366,14 +366,14 @@ def _entry(job: Int, kind: Int, walk: Int) -> Pair:
                 return refused, value
     if not (0 <= number < NUMBERS and -1 <= version < VERSIONS - 1):
         return refused, value
-    found = entries + 8 * ENTRY_WORDS * (number * VERSIONS + version + 1)
-    if word(found, JOB_STATE) == WRITTEN:
-        return found, value + word(found, VALUE_SKIP)
-    if word(found, JOB_STATE) == UNWANTED:
+    job_entry = entries + 8 * ENTRY_WORDS * (number * VERSIONS + version + 1)
+    if word(job_entry, JOB_STATE) == WRITTEN:
+        return job_entry, value + word(job_entry, VALUE_SKIP)
+    if word(job_entry, JOB_STATE) == UNWANTED:
         return np.int64(_LEFT_OUT), value
     store_64(job + 8 * NUMBER, number)
     store_64(job + 8 * JOB_VERSION, version)
-    return refused if word(found, JOB_STATE) == JOB_CAREFUL else np.int64(_UNFILLED), value
+    return refused if word(job_entry, JOB_STATE) == JOB_CAREFUL else np.int64(_UNFILLED), value
 
 
 @plain
