@@ -127,7 +127,7 @@ def test_open_transactions_are_those_of_the_broker(lake: str, answered: dict[str
         for producer in partition["activeProducers"]
         if producer["currentTxnStartOffset"] >= 0
     }
-    rows = mart(lake, "open_transactions", cluster_id=said["Metadata"]["clusterId"])
+    rows = mart(lake, "open_transactions", cluster_id=answered["Metadata"]["clusterId"])
     assert {(row["producer_id"], row["first_offset"]) for row in rows} == wanted and len(wanted) == 2
     states = {row["producerId"]: row["transactionState"] for row in answered["ListTransactions"]["transactionStates"]}
     assert {row["producer_id"]: row["coordinator_state"] for row in rows}.items() <= states.items()
