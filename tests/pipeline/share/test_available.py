@@ -81,13 +81,13 @@ def test_nothing_later_is_read(cluster: "Lab") -> None:
 
 def test_locks_of_a_member_that_is_gone_are_waited_for(cluster: "Lab", monkeypatch: pytest.MonkeyPatch) -> None:
     """Its connection is open, so that only time ends them."""
-    monkeypatch.setattr(available, "PATIENCE", 0.0)
+    monkeypatch.setattr(available, "QUIET_SECONDS", 0.0)
     assert asyncio.run(beside_another(cluster.bootstrap, SECOND)) == all_of(10)
 
 
 def test_what_another_member_keeps_is_left_to_it(cluster: "Lab", monkeypatch: pytest.MonkeyPatch) -> None:
     """It has locked the records for a minute; the locks that we would get last a second."""
-    monkeypatch.setattr(available, "PATIENCE", 0.0)
+    monkeypatch.setattr(available, "QUIET_SECONDS", 0.0)
     assert asyncio.run(beside_another(cluster.bootstrap, MINUTE)) == []
 
 

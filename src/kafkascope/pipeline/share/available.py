@@ -10,7 +10,7 @@ from kafkascope.pipeline.share.ranges import OffsetSet
 
 # What isn't done after this time without a delivery, or after a lock's if that is longer, belongs to other members:
 # what a member that is gone had locked would have been redelivered.
-PATIENCE = 30.0
+QUIET_SECONDS = 30.0
 _FINAL = frozenset((Acknowledge.GAP, Acknowledge.ACCEPT, Acknowledge.REJECT))
 
 
@@ -42,7 +42,7 @@ class Available:
         elif self._quiet_since is None:
             self._quiet_since = now
         lock = max((session.lock for session in member.sessions.values()), default=0.0)
-        return self._quiet_since is not None and now >= self._quiet_since + max(PATIENCE, lock)
+        return self._quiet_since is not None and now >= self._quiet_since + max(QUIET_SECONDS, lock)
 
     def _is_done(self, partition: SharePartition, target: int) -> bool:
         start = self._look.starts.get(partition, -1)

@@ -65,7 +65,7 @@ class _LastingZip(zipimporter):
 
 def _keep_zip_directories() -> None:
     """PySpark is imported from a zip file, and invalidates the caches of imports before each task. Python 3.11 then
-    reads the directory of the file anew, once per package: 50 ms of processor time per task."""
+    reads the directory of the file again, once per package: 50 ms of processor time per task."""
     for path, finder in list(sys.path_importer_cache.items()):
         if type(finder) is zipimporter:
             sys.path_importer_cache[path] = _LastingZip(path)
