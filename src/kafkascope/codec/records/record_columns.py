@@ -35,7 +35,8 @@ class RecordColumns:
     """`add` batches, then `take` what their records are."""
 
     def __init__(self) -> None:
-        self._columns: Any = None if fast_records.native is None else fast_records.native.Columns()
+        kind = getattr(fast_records.native, "Columns", None)
+        self._columns: Any = None if kind is None else kind()
 
     def add(self, batch: RecordBatch, first: int, last: int, budget: Budget, where: str) -> bool:
         """The records between these offsets of a batch with a payload; whether they are added. `DecodeError` if it
