@@ -2,11 +2,13 @@
 slow brokers, locks and batches are, and nothing later."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING
 
 import pytest
 
+from kafkascope.client.transport.connection import Connection
+from kafkascope.errors import UsageError
 from kafkascope.pipeline.share import available
 from kafkascope.pipeline.share.acquirer import Acquirer
 from kafkascope.pipeline.share.batch_offset import BatchOffset
@@ -23,6 +25,8 @@ PATIENCE = 240.0
 SECOND, MINUTE = "1000", "60000"
 START = BatchOffset(0, "AAAAAAAAAAAAAAAAAAAAAQ")
 _GONE = "AAAAAAAAAAAAAAAAAAAAAg"
+# The newest versions of Kafka 4.1 for ShareFetch, ShareAcknowledge and DescribeShareGroupOffsets.
+_OF_4_1 = {78: 1, 79: 1, 90: 0}
 Busy = Callable[[Acquirer], Awaitable[None]]
 
 
@@ -30,9 +34,11 @@ async def rest(_: Acquirer) -> None:
     pass
 
 
-async def offsets(bootstrap: str, topic: str, group: str, limit: int, busy: Busy = rest) -> list[tuple[int, int]]:
+async def offsets(
+    bootstrap: str, topic: str, group: str, limit: int, busy: Busy = rest, **more: str
+) -> list[tuple[int, int]]:
     """Partition and offset of each record, in the order of batches; `busy` is called with each batch under way."""
-    options = {"bootstrap": bootstrap, "topics": topic, "group": group, "timeout": str(PATIENCE)}
+    options = {"bootstrap": bootstrap, "topics": topic, "group": group, "timeout": str(PATIENCE), **more}
     acquirer, start = Acquirer(parse_options(options), print), START
     places: list[tuple[int, int]] = []
     try:
@@ -89,6 +95,24 @@ def test_what_another_member_keeps_is_left_to_it(cluster: "Lab", monkeypatch: py
     """It has locked the records for a minute; the locks that we would get last a second."""
     monkeypatch.setattr(available, "QUIET_SECONDS", 0.0)
     assert asyncio.run(beside_another(cluster.bootstrap, MINUTE)) == []
+
+
+def test_brokers_of_4_1_are_read_to_the_end_too(
+    cluster: "Lab", monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They don't renew, and don't report the lag: what we have acknowledged ourselves is what is known."""
+    monkeypatch.setattr(available, "QUIET_SECONDS", 1e9)
+    greet = Connection.greet
+
+    def older(self: Connection, versions: Mapping[int, tuple[int, int]]) -> None:
+        greet(self, {key: (first, min(last, _OF_4_1.get(key, last))) for key, (first, last) in versions.items()})
+
+    monkeypatch.setattr(Connection, "greet", older)
+    topic, group = prepared(cluster.bootstrap, [b"value"] * 1_600, 2)
+    assert sorted(asyncio.run(offsets(cluster.bootstrap, topic, group, 700))) == all_of(1_600, 2)
+    assert "locks aren't renewed" in capsys.readouterr().out
+    with pytest.raises(UsageError, match=r"renewal needs Kafka 4\.2 or newer; leave renew out"):
+        asyncio.run(offsets(cluster.bootstrap, topic, group, 700, renew="true"))
 
 
 async def beside_another(bootstrap: str, lock: str) -> list[tuple[int, int]]:
