@@ -139,8 +139,7 @@ def spark_session(cores: int | None, progress: ProgressLine) -> Iterator[Any]:
             # The link was cut.
             raise KeyboardInterrupt from None
         keep = True
-        own = own_error(error)
-        kind = ReachError if own is not None and own[0] == ReachError.__name__ else InputError
+        kind = ReachError if isinstance(own_error(error), ReachError) else InputError
         raise kind(f"{error_line(error)} (Spark's own log is {log})") from None
     finally:
         if not keep:
