@@ -1,0 +1,167 @@
+"""Tests that take seconds, which `make quick` leaves out: folders, modules and functions.
+
+`make quick` ends with the slowest of the others."""
+
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+# Fixtures that take seconds in each worker.
+SLOW_FIXTURES = {"whole_site", "wheel"}
+SLOW = frozenset(
+    """
+tests/capture/exchanges/test_envelopes.py::test_every_version_of_every_api
+tests/capture/exchanges/test_exchanges.py::test_any_order_and_any_cut_of_frames_gives_each_frame_once
+tests/capture/frames/test_framing.py::test_batches_of_any_size_give_the_same_frames
+tests/capture/frames/test_framing.py::test_frames_are_true_and_nothing_is_left_out
+tests/capture/frames/test_framing.py::test_nothing_lost_means_every_frame_found
+tests/capture/request_log/test_reader.py::test_the_log_has_the_exchanges_of_the_capture_and_no_others
+tests/capture/resume/test_state.py
+tests/capture/tcp/test_reassembly.py::test_batches_of_any_size_give_the_same_pieces
+tests/capture/tcp/test_reassembly.py::test_streams_are_what_the_recording_shows
+tests/capture/test_believe.py::test_tshark_lists_the_same
+tests/capture/test_compressed.py::test_broken_data_costs_nothing_far_before_it
+tests/capture/test_compressed.py::test_cut_anywhere_all_before_the_cut_is_kept_and_told
+tests/capture/test_compressed.py::test_memory_stays_flat_whatever_unpacks
+tests/capture/test_compressed_frames.py::test_skippable_frames_may_come_first_of_both_formats
+tests/capture/test_compressed_frames.py::test_what_may_stand_between_and_behind_frames_is_no_damage
+tests/cli/test_check.py::test_a_port_that_is_taken_is_said
+tests/cli/test_check.py::test_serves_a_cluster_that_is_gone_as_up_0_and_knows_its_path
+tests/cli/test_describe.py::test_view_fits_the_window_and_says_what_matters
+tests/cli/test_doctor.py::test_kernels_that_cannot_be_kept_are_told
+tests/cli/test_encode.py::test_vectors_of_all_messages_are_counted
+tests/cli/test_ingest.py::test_wrong_use_and_bad_input_are_one_line_before_spark_starts
+tests/cli/test_log.py::test_no_credential_is_shown
+tests/cli/test_lookup.py::test_the_catalog_as_json_keeps_its_own_schema
+tests/cli/test_main.py::test_an_encoded_frame_goes_through_pipes
+tests/cli/test_main.py::test_help_whose_reader_has_seen_enough_ends_quietly
+tests/cli/test_main.py::test_json_keeps_its_text_where_the_output_is_not_utf_8
+tests/cli/test_observe.py::test_what_a_commit_needs_is_loaded_while_the_cluster_is_asked
+tests/cli/test_read.py::test_follow_shows_what_is_added_until_interrupted
+tests/cli/test_read.py::test_standard_input_is_read
+tests/cli/test_read_bad_input.py::test_a_reader_that_has_seen_enough_ends_it_without_a_word
+tests/cli/test_read_bad_input.py::test_following_is_advised_for_plain_files_alone
+tests/cli/test_read_bad_input.py::test_what_lies_before_a_cut_or_broken_place_of_compressed_data_is_read
+tests/cli/test_read_live.py
+tests/cli/test_read_shown.py
+tests/cli/test_read_start.py::test_read_loads_neither_pandas_nor_cffi
+tests/cli/test_read_steering.py::test_text_from_the_wire_does_not_steer_the_terminal
+tests/cli/test_report.py::test_it_starts_no_jvm
+tests/cli/test_show.py::test_every_page_can_be_printed_and_its_example_reads_back
+tests/cli/test_stderr.py::test_no_output_and_no_error_to_tell_it_ends_with_3
+tests/cli/test_stderr.py::test_the_answer_is_whole_without_standard_error
+tests/cli/test_terminal.py::test_a_reader_that_has_seen_enough_is_no_error
+tests/cli/test_terminal.py::test_a_table_whose_last_column_is_empty_may_fill_the_window
+tests/cli/test_terminal.py::test_a_terminal_that_is_not_unicode_is_no_traceback
+tests/client/auth/test_oauth.py::test_an_endpoint_that_says_nothing_is_blamed_and_not_the_broker
+tests/client/config/test_librdkafka.py::test_every_name_is_one_that_librdkafka_knows
+tests/client/describe/test_garbled.py
+tests/client/describe/test_odd_answers.py::test_any_answer_becomes_a_view_or_one_error
+tests/client/describe/test_quorum.py::test_replica_that_has_not_fetched_from_this_leader_has_unknown_lag
+tests/client/describe/test_silence.py
+tests/client/observe/test_observer.py::test_a_frozen_controller_holds_up_no_answer_of_healthy_brokers
+tests/client/observe/test_observer.py::test_a_poll_asks_for_quorum_groups_members_offsets_and_ends
+tests/client/observe/test_observer.py::test_share_state_that_does_not_come_holds_up_no_other_answer
+tests/client/share/test_session.py::test_ranges_beyond_the_cap_are_left_to_expire
+tests/client/test_argument_types.py::test_errors_call_a_topic_by_its_name_or_by_the_id_in_kafkas_form
+tests/client/test_argument_types.py::test_what_makes_no_call_is_wrong_use
+tests/client/test_ended.py::test_a_call_after_the_block_is_wrong_use
+tests/client/test_ended.py::test_a_caller_that_is_cancelled_while_a_connection_opens_is_cancelled
+tests/client/test_following.py::test_a_coordinator_that_is_loading_is_asked_again_itself
+tests/client/test_following.py::test_following_ends_at_the_deadline_with_the_last_error
+tests/client/test_following.py::test_not_coordinator_is_looked_up_again
+tests/client/test_following.py::test_two_nodes_that_each_name_the_other_are_not_asked_without_pause
+tests/client/test_garbage.py
+tests/client/test_nodes.py
+tests/client/transport/test_connection.py::test_an_answer_that_comes_byte_by_byte_is_read_whole
+tests/client/transport/test_connection.py::test_api_versions_is_asked_newest_first_and_names_the_software
+tests/client/transport/test_connection.py::test_error_35_leads_to_the_newest_version_that_the_broker_names
+tests/client/transport/test_port_hints.py
+tests/codec/records/test_compression.py::test_real_bomb_of_a_gibibyte_takes_no_more_memory_than_the_limit
+tests/codec/test_engines_agree.py
+tests/codec/test_memory.py
+tests/codec/test_mutations.py
+tests/columnar/test_engines_agree.py
+tests/columnar/test_safety.py
+tests/columnar/test_upgrade.py::test_an_upgrade_with_a_changed_constant_gives_the_same_rows
+tests/explorer/decode/test_reread.py::test_a_process_that_takes_too_long_is_ended_and_the_next_page_has_another
+tests/explorer/facts/test_search.py::test_finds_it_first
+tests/explorer/server/test_app.py::test_serve_prints_its_address_answers_and_ends_on_an_interrupt
+tests/explorer/test_decode.py::test_long_values_and_lists_are_cut_and_the_page_stays_small
+tests/explorer/test_downloads.py::test_the_example_of_every_message_is_valid_by_its_json_schema
+tests/explorer/test_kernels_ready.py::test_after_the_warm_up_no_recording_needs_another_kernel
+tests/explorer/test_kernels_ready.py::test_until_its_kernels_are_ready_a_recording_is_told_to_wait_and_frames_are_decoded
+tests/explorer/test_lake.py::test_no_page_of_a_lake_shows_a_secret
+tests/explorer/test_lake.py::test_the_total_is_what_the_pages_have_together
+tests/explorer/test_lake_report.py::test_every_link_of_the_report_leads_to_a_place
+tests/explorer/test_links.py::test_every_internal_link_resolves
+tests/explorer/test_links.py::test_no_page_holds_script_or_style_of_its_own
+tests/explorer/test_load.py
+tests/explorer/test_pages.py
+tests/explorer/test_reference.py::test_every_upgrade_says_which_version_is_spoken
+tests/explorer/test_reference.py::test_records_of_a_release_are_those_that_changed
+tests/explorer/test_security.py::test_beyond_loopback_it_says_what_that_means_and_large_uploads_are_refused_at_once
+tests/explorer/test_security.py::test_markup_in_every_place_of_every_address_stays_text
+tests/explorer/test_site.py::test_facts_of_the_site_are_those_of_the_server
+tests/health/test_share_partitions.py::test_partitions_walked_apart_end_as_the_simulated_broker_did
+tests/health/test_share_simulated.py::test_every_simulated_delivery_ends_as_it_did
+tests/hostile/
+tests/lake/read/test_browse.py
+tests/lake/test_home.py::test_no_permission_and_a_full_disk_are_one_line_and_leave_the_lake_as_it_was
+tests/lake/test_home.py::test_two_that_make_it_at_once_get_one_lake
+tests/lake/test_hostile_lake.py::test_a_log_leads_nowhere_else
+tests/lake/test_hostile_lake.py::test_damage_of_any_kind_is_a_line
+tests/lake/test_s3.py::test_merging_expiry_and_the_account_do_the_same_there
+tests/lake/test_s3.py::test_two_processes_that_ingest_at_once_both_land
+tests/lake/test_s3.py::test_what_ends_half_way_shows_nothing_and_is_taken_out
+tests/lake/upkeep/test_compact.py::test_no_row_is_lost_or_twice_while_one_ingests_and_two_merge
+tests/lake/upkeep/test_foreign.py::test_expire_leaves_rows_of_an_ingest_under_way_though_they_are_merged
+tests/lake/upkeep/test_retention.py::test_ingest_beside_a_vacuum_loses_nothing
+tests/lake/upkeep/test_tidy.py::test_a_note_of_somebody_else_does_not_keep_it_from_being_done
+tests/lake/write/test_commit.py::test_two_processes_that_ingest_at_once_both_land
+tests/lake/write/test_commit.py::test_two_processes_with_the_same_ingest_land_once
+tests/lake/write/test_commit.py::test_two_that_widen_at_once_both_have_their_columns
+tests/logs/test_caps.py::test_records_that_wait_for_their_tables_take_what_their_cap_says
+tests/logs/test_caps.py::test_the_largest_checkpoint_takes_less_than_half_a_gigabyte
+tests/logs/test_caps.py::test_the_largest_index_takes_less_than_half_a_gigabyte
+tests/pipeline/ingestion/test_shuffle.py::test_a_flood_of_connections_is_bounded_on_both_sides
+tests/pipeline/ingestion/test_vacuum_policy.py::test_many_ingests_leave_the_files_that_the_policy_says
+tests/pipeline/test_file_accounts.py
+tests/pipeline/test_forged_state.py::test_a_forged_state_is_in_quarantine_and_what_it_was_about_stays
+tests/pipeline/test_marts_catalog.py::test_it_is_written_again_only_when_the_catalog_has_changed
+tests/pipeline/test_observed.py
+tests/pipeline/test_rotation_loss.py::test_loss_of_files_that_come_one_by_one_is_that_of_the_recording
+tests/pipeline/test_rotation_loss.py::test_what_no_later_file_completes_stays_lost
+tests/report/summaries/test_apis.py::test_calls_are_those_of_the_recorded_clients
+tests/report/summaries/test_findings.py::test_a_time_without_an_exchange_is_not_called_healthy
+tests/report/summaries/test_findings.py::test_group_keeps_findings_of_the_group_and_of_no_group
+tests/report/summaries/test_findings.py::test_incidents_are_those_of_the_findings_in_scope
+tests/report/test_json_form.py::test_the_schema_is_one
+tests/schema/layouts/test_lanes.py::test_every_position_is_where_the_bytes_lie
+tests/schema/test_errors.py::test_listed_errors_are_those_of_the_definition_file
+tests/schema/test_export.py::test_whole_catalog_keeps_to_its_schema
+tests/schema/test_prose.py::test_no_seven_words_in_a_row_are_from_a_definition_file
+tests/test_docs.py::test_every_command_shown_runs_and_prints_what_is_shown
+tests/test_docs.py::test_nothing_names_a_machine_or_a_registry
+tests/test_package.py::test_a_light_command_loads_no_heavy_library
+tests/test_package.py::test_the_manual_of_the_wheel_is_rendered_without_a_checkout
+tests/test_source_words.py::test_sources_use_plain_words
+tests/test_words.py::test_pages_use_plain_words
+tests/tools/test_pins.py::test_another_file_than_the_pinned_one_is_not_installed
+""".split()
+)
+
+
+def is_slow(nodeid: str) -> bool:
+    name = nodeid.partition("[")[0]
+    module = name.partition("::")[0]
+    return not SLOW.isdisjoint((name, module, f"{module.rpartition('/')[0]}/"))
+
+
+def missing() -> list[str]:
+    """Names of tests that don't exist."""
+    return [name for name in sorted(SLOW) if not _exists(*name.partition("::"))]
+
+
+def _exists(file: str, _: str, function: str) -> bool:
+    path = ROOT / file
+    return path.exists() and (not function or f"def {function}(" in path.read_text(encoding="utf-8"))
