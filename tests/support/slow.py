@@ -1,11 +1,11 @@
-"""Tests that take seconds, which `make quick` leaves out: folders, modules and functions.
+"""Tests that take a second or more, which `make quick` leaves out: folders, modules and functions.
 
 `make quick` ends with the slowest of the others."""
 
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-# Fixtures that take seconds in each worker.
+# Fixtures that take seconds, in each worker.
 SLOW_FIXTURES = {"whole_site", "wheel"}
 SLOW = frozenset(
     """
