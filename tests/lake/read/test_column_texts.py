@@ -25,5 +25,5 @@ def test_columns_of_a_message_have_the_sentences_of_the_catalog() -> None:
 
 def test_texts_of_the_manual_are_without_its_marks() -> None:
     texts = column_texts("captures", ["kind", "capture_uri"])
-    assert texts["kind"].startswith("capture, request_log, frames, segment or snapshot of a log directory, or observe")
+    assert texts["kind"].startswith("capture, request_log, frames, segment")
     assert not any(mark in text for text in texts.values() for mark in ("`", "](", "\\"))
