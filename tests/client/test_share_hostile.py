@@ -73,6 +73,10 @@ class Brokers:
             return {"coordinators": [{"key": "g", **brokers[0]}]}
         assert request.body is not None and request.api is not None
         asked = dict(request.body.value)
+        if request.api == "Fetch":
+            return fetched(asked)
+        if request.api == "DescribeShareGroupOffsets":
+            return {"groups": [{"groupId": "g", "topics": []}]}
         self.model.now = monotonic()
         if request.api == "Metadata":
             return {"brokers": brokers, "controllerId": 1, "clusterId": "c", **self.model._metadata()}
@@ -127,6 +131,19 @@ def record_data(acquired: Any) -> bytes:
         offsets = range(part["firstOffset"], part["lastOffset"] + 1)
         batches.append(new_batch([Record(offset, 1_700_000_000_000, None, b"value") for offset in offsets]))
     return encode_records(batches)
+
+
+def fetched(asked: dict[str, Any]) -> dict[str, Any]:
+    """Ten records of each partition, from the offset that is asked for."""
+    responses = []
+    for topic in asked["topics"]:
+        rows = []
+        for row in topic["partitions"]:
+            first = row["fetchOffset"]
+            data = record_data([{"firstOffset": first, "lastOffset": first + 9}])
+            rows.append({"partitionIndex": row["partition"], "highWatermark": first + 10, "records": data})
+        responses.append({"topicId": topic["topicId"], "partitions": rows})
+    return {"responses": responses}
 
 
 @asynccontextmanager

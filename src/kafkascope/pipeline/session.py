@@ -150,7 +150,7 @@ def error_line(error: Exception) -> str:
     """Extracts the error of a task from Spark's long message: our own text if the error is ours."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     for line in reversed(lines):
-        match = re.match(r"kafkascope\.errors\.\w+: (.+)", line)
+        match = re.match(r"kafkascope\.[\w.]+Error: (.+)", line)
         if match:
             return match[1]
     # The cause would show bytes of the file.

@@ -13,7 +13,7 @@ from kafkascope.client.cluster import Cluster, connect
 from kafkascope.client.describe.offsets import EARLIEST, fetch_offsets
 from kafkascope.client.targets import Leader
 from kafkascope.codec.records.record_data import Record, decode_records
-from kafkascope.errors import InputError, RefusedError
+from kafkascope.errors import InputError, ReachError, RefusedError
 from kafkascope.pipeline.share.batch_offset import LoggedRange, PartitionRanges
 from kafkascope.pipeline.share.options import SOURCE, ShareOptions
 from kafkascope.pipeline.share.rows import rows
@@ -24,6 +24,8 @@ _FETCH_BYTES = 8_388_608
 _FETCH_WAIT_MS = 500
 _OFFSET_OUT_OF_RANGE = 1
 _TOPIC_GONE = frozenset((3, 100))
+# Of a broker with a quota: as many in a row, and seconds of each.
+_MOST_PAUSES, _LONGEST_PAUSE = 100, 30.0
 # Rows per batch sent to Spark.
 _ROWS = 10_000
 
@@ -98,14 +100,16 @@ class PartitionReader:
             if not batch.crc_ok:
                 place = f"{self._place}, offsets {batch.base_offset:,}-{batch.last_offset:,}"
                 raise InputError(f"{place}: the checksum of this batch of the log is wrong")
-            if batch.partition_leader_epoch > self._entry.epoch >= 0 and batch.base_offset <= last:
-                place = f"{self._place}, offsets {batch.base_offset:,}-{batch.last_offset:,}"
-                self._lost(f"{place}: leader epoch {batch.partition_leader_epoch} has replaced the acquired records")
-                continue
             covered = max(covered, batch.last_offset + 1)
+            if batch.partition_leader_epoch > self._entry.epoch >= 0 and batch.base_offset <= last:
+                epoch = batch.partition_leader_epoch
+                self._lost(f"offsets {batch.base_offset:,}-{batch.last_offset:,}: replaced by leader epoch {epoch}")
+                continue
             if not batch.is_control:
                 records += batch.records or ()
-        if covered == position and not whole.batches:
+        if covered == position:
+            if whole.batches or whole.truncated_bytes:
+                raise InputError(f"Fetch: {self._place}: the response has no whole batch with offset {position:,}")
             if position < row["highWatermark"]:
                 # Nothing is left of it (compaction), up to the end of the log.
                 covered = row["highWatermark"]
@@ -124,26 +128,36 @@ class PartitionReader:
 
     async def _call(self, position: int) -> dict[str, Any] | None:
         partition = self._entry.partition
-        row = {
+        asked = {
             "partition": partition.partition, "currentLeaderEpoch": -1, "fetchOffset": position,
             "logStartOffset": -1, "partitionMaxBytes": _FETCH_BYTES,
         }  # fmt: skip
         value = {
             "maxWaitMs": _FETCH_WAIT_MS, "minBytes": 1, "maxBytes": _FETCH_BYTES, "isolationLevel": 0,
             "sessionId": 0, "sessionEpoch": -1, "forgottenTopicsData": [], "rackId": "",
-            "topics": [{"topicId": partition.topic_id, "partitions": [row]}],
+            "topics": [{"topicId": partition.topic_id, "partitions": [asked]}],
         }  # fmt: skip
-        try:
-            answer = await self._cluster.call(
-                "Fetch", value, to=Leader(partition.topic_id, partition.partition), apart=True
-            )
-        except RefusedError as error:
-            if error.code not in _TOPIC_GONE:
-                raise
-            self._lost("the topic is gone")
-            return None
-        response: dict[str, Any] = answer.value["responses"][0]["partitions"][0]
-        return response
+        for _ in range(_MOST_PAUSES):
+            try:
+                answer = await self._cluster.call(
+                    "Fetch", value, to=Leader(partition.topic_id, partition.partition), apart=True
+                )
+            except RefusedError as error:
+                if error.code not in _TOPIC_GONE:
+                    raise
+                self._lost("the topic is gone")
+                return None
+            for topic in answer.value["responses"]:
+                for response in topic["partitions"]:
+                    if (topic["topicId"], response["partitionIndex"]) == partition:
+                        row: dict[str, Any] = response
+                        return row
+            # Beyond a quota, a broker sends no partition, and how long it won't send any.
+            pause = answer.value["throttleTimeMs"] / 1000
+            if pause <= 0:
+                break
+            await asyncio.sleep(min(pause, _LONGEST_PAUSE))
+        raise ReachError(f"{answer.address}: Fetch: the response doesn't have the partition {self._place}")
 
     def _lost(self, what: str) -> None:
         if self._options.fail_on_data_loss:
