@@ -24,7 +24,7 @@ from tests.client.share.broker_model import MEMBER, Model
 from tests.client.share.mangle import fitted, mangled
 from tests.support.cli import process
 
-SEEDS = range(16)
+SEEDS = range(12)
 NODES = (1, 2)
 OUTCOMES = ("--accept", "--release", "--reject")
 # Done, refused, and not reached: what `consume` documents.
@@ -158,7 +158,7 @@ async def serving_both(brokers: Brokers) -> AsyncIterator[str]:
 
 def consume(seed: int) -> tuple[CompletedProcess[bytes], Brokers]:
     brokers = Brokers(seed)
-    flags = ("--share-group", "g", random.Random(seed).choice(OUTCOMES), "--for", "4s", "--timeout", "3")
+    flags = ("--share-group", "g", random.Random(seed).choice(OUTCOMES), "--for", "3s", "--timeout", "3")
 
     async def run() -> CompletedProcess[bytes]:
         async with serving_both(brokers) as host:
@@ -169,7 +169,7 @@ def consume(seed: int) -> tuple[CompletedProcess[bytes], Brokers]:
 
 @pytest.fixture(scope="module")
 def runs() -> list[tuple[CompletedProcess[bytes], Brokers]]:
-    with ThreadPoolExecutor(4) as pool:
+    with ThreadPoolExecutor(6) as pool:
         return list(pool.map(consume, SEEDS))
 
 
@@ -184,8 +184,8 @@ def test_nothing_is_acknowledged_that_was_not_handed_out(
     runs: list[tuple[CompletedProcess[bytes], Brokers]],
 ) -> None:
     """Each broker asserts it at every request. Here: the runs were about something."""
-    assert sum(brokers.acknowledged for _, brokers in runs) > 20
-    assert sum(bool(re.search(rb"^orders-\d ", done.stdout)) for done, _ in runs) > 2
+    assert sum(brokers.acknowledged for _, brokers in runs) > 10
+    assert sum(bool(re.search(rb"^orders-\d ", done.stdout)) for done, _ in runs) > 1
 
 
 # Of Kafka 4.1: without renewal and record limits.

@@ -29,6 +29,8 @@ STEPS = (*HELD_STEPS, "committed")
 VICTIMS = ("driver", "executor", "broker")
 PARTITIONS = 2
 _EXECUTOR = b"CoarseGrainedExecutorBackend"
+# Before a kill, so many batches are left of the records that it may wait for.
+_BATCHES_LEFT = 5
 # For one kill, and for the end. An idle machine takes a thirtieth of it.
 _SECONDS = 900.0
 _LOOK, _LOOK_AT_GROUP = 0.005, 2.0
@@ -90,6 +92,8 @@ class _Query:
         self.name, self.records = f"{name}-{source}", records
         self.held = self.folder / "held"
         self.done = False
+        # Rows of the table.
+        self.landed = 0
         self._last_batch: int | None = None
 
     @property
@@ -102,6 +106,7 @@ class _Query:
 
     def look(self, bootstrap: str) -> None:
         """Done: the group has no record left, and the batches that were planned by then are committed."""
+        self.landed = self.rows()
         if self._last_batch is None:
             try:
                 partitions = asyncio.run(_view(bootstrap, self.name)).partitions
@@ -160,7 +165,8 @@ class KilledQueries:
         for query in self.queries.values():
             asyncio.run(_prepare(self.lab.bootstrap, query.name, query.records))
         try:
-            for kill in planned:
+            for number, kill in enumerate(planned):
+                self._read_on(number / len(planned))
                 if not self._reached(kill):
                     self._release()
                     break
@@ -172,6 +178,11 @@ class KilledQueries:
             self._stop()
         results = {source: query.result() for source, query in self.queries.items()}
         return Played(results, tuple(self._kills), self._starts, time.monotonic() - self._begun)
+
+    def _read_on(self, part: float) -> None:
+        """Kills are spread over the records, and find some left."""
+        wanted = part * self._main.records - _BATCHES_LEFT * self.limit
+        self._wait_until(lambda: self._main.done or self._main.landed >= wanted)
 
     def _reached(self, kill: Kill) -> bool:
         """Waits until a batch of each query is at this step; False if the group is done before."""
