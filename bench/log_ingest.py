@@ -22,14 +22,14 @@ def lines(dumped: float | None = None) -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="kafkascope-bench-") as place:
         folder = Path(place, "mixed")
         size = sum(segment.size for segment in mixed(folder, MIXED_MEGABYTES))
-        two, one = _best(folder, 2), _best(folder, 1)
-        yield _line("mixed segments, local[2]", size, two)
-        yield _line("mixed segments, local[1]", size, one)
-        yield f"  local[2] against local[1]: {one['ingest'] / two['ingest']:.2f} times (floor 1.7)"
+        double, single = _best(folder, 2), _best(folder, 1)
+        yield _line("mixed segments, local[2]", size, double)
+        yield _line("mixed segments, local[1]", size, single)
+        yield f"  local[2] against local[1]: {single['ingest'] / double['ingest']:.2f} times (floor 1.7)"
         if dumped is not None:
             yield (
-                f"  DumpLogSegments took {dumped:.1f} CPU s: {dumped / two['cpu']:.1f} times as much as ingest with"
-                f" local[2], {dumped / two['ingest']:.1f} times by the clock (floor 10, aim 30)"
+                f"  DumpLogSegments took {dumped:.1f} CPU s: {dumped / double['cpu']:.1f} times as much as ingest with"
+                f" local[2], {dumped / double['ingest']:.1f} times by the clock (floor 10, aim 30)"
             )
         yield from _cut(Path(place))
         yield from _sizes(Path(place))

@@ -145,7 +145,7 @@ def _as(array: pa.Array, kind: pa.DataType) -> pa.Array:
         values = _as(array.flatten(), kind.value_type)
         return pa.ListArray.from_arrays(array.offsets, values, type=kind)
     if pa.types.is_struct(kind):
-        given = {field.name: column for field, column in zip(array.type, array.flatten(), strict=True)}
-        fields = [_as(given[f.name], f.type) if f.name in given else pa.nulls(len(array), f.type) for f in kind]
+        columns = {field.name: column for field, column in zip(array.type, array.flatten(), strict=True)}
+        fields = [_as(columns[f.name], f.type) if f.name in columns else pa.nulls(len(array), f.type) for f in kind]
         return pa.StructArray.from_arrays(fields, fields=list(kind))
     return array.cast(kind)

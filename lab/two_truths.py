@@ -78,7 +78,7 @@ async def _more(bootstrap: str) -> None:
         await _ask(client, "DeleteTopics", {"topics": [{"name": "doomed"}], "timeoutMs": 30_000})
         await _transaction(client, "open-1", ended=False)
         await _transaction(client, "whole-1", ended=True)
-        await _transaction(client, "lost-1", ended=False, told=False)
+        await _transaction(client, "lost-1", ended=False, announced=False)
 
 
 def _topic(name: str) -> dict[str, Any]:
@@ -101,13 +101,13 @@ async def _commit(client: Client, group: str, offsets: dict[str, dict[int, int]]
     await _ask(client, "OffsetCommit", {"groupId": group, **_NO_MEMBER, "topics": topics}, version=9)
 
 
-async def _transaction(client: Client, name: str, *, ended: bool, told: bool = True) -> None:
+async def _transaction(client: Client, name: str, *, ended: bool, announced: bool = True) -> None:
     """Three records in partition 0 of `ledger`; if not `told`, the coordinator doesn't learn that they are part of a
     transaction."""
     begun = await _ask(client, "InitProducerId", {"transactionalId": name, "transactionTimeoutMs": 900_000})
     producer = {"producer_id": begun["producerId"], "producer_epoch": begun["producerEpoch"]}
     who = {"transactionalId": name, "producerId": begun["producerId"], "producerEpoch": begun["producerEpoch"]}
-    if told:
+    if announced:
         partitions = [{"name": "ledger", "partitions": [0, 1]}]
         v3 = {"v3AndBelowTransactionalId": name, "v3AndBelowProducerId": begun["producerId"],
               "v3AndBelowProducerEpoch": begun["producerEpoch"], "v3AndBelowTopics": partitions}  # fmt: skip

@@ -1,6 +1,8 @@
-"""Files and modules that the docs name exist, and so do the protocol notes that code cites."""
+"""Files and modules that the docs name exist, and the protocol notes that code cites; files and folders stay small."""
 
 import re
+import tomllib
+from collections import Counter
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -62,3 +64,21 @@ def test_notes_that_code_cites_exist() -> None:
 def test_no_module_hides_beside_a_package_of_its_name() -> None:
     """Python imports the package, so the module would be dead code."""
     assert [path for path in PACKAGE.rglob("*.py") if path.with_suffix("").is_dir()] == []
+
+
+def test_each_contract_of_layers_has_every_module() -> None:
+    """import-linter then fails for a module in no layer."""
+    settings = tomllib.loads(read(ROOT / "pyproject.toml"))["tool"]["importlinter"]
+    layered = [contract for contract in settings["contracts"] if contract["type"] == "layers"]
+    assert len(layered) > 10
+    assert [contract["name"] for contract in layered if not contract.get("exhaustive")] == []
+
+
+def test_no_folder_has_more_than_twenty_modules() -> None:
+    counts = Counter(path.parent for path in PACKAGE.rglob("*.py") if path.name != "__init__.py")
+    assert [f"{folder}: {count}" for folder, count in counts.items() if count > 20] == []
+
+
+def test_no_file_has_more_than_five_hundred_lines() -> None:
+    lengths = {path.relative_to(ROOT).as_posix(): read(path).count("\n") for path in CODE}
+    assert {name: length for name, length in lengths.items() if length > 500} == {}

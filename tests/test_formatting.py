@@ -3,7 +3,9 @@
 import pytest
 
 from kafkascope.formatting import (
+    close_names,
     count,
+    did_you_mean,
     file_name,
     first_names,
     join_names,
@@ -35,6 +37,14 @@ def test_a_count_has_its_noun_in_the_right_number(value: int, words: str) -> Non
 
 def test_a_count_takes_an_irregular_plural() -> None:
     assert (count(1, "reply", "replies"), count(2, "reply", "replies")) == ("1 reply", "2 replies")
+
+
+def test_a_misspelt_name_is_recognized_and_a_strange_one_is_not() -> None:
+    known = {"groupid": "GroupId", "groupids": "GroupIds", "topic": "Topic"}
+    near = close_names("gruopid", known, most=2)
+    assert did_you_mean(near, "the names are …") == "; did you mean GroupId or GroupIds?"
+    assert did_you_mean(close_names("zzz", known), "the names are …") == "; the names are …"
+    assert did_you_mean([]) == ""
 
 
 def test_an_unknown_number_says_so() -> None:

@@ -58,7 +58,7 @@ def literals(source: str) -> Iterator[tuple[int, str]]:
             yield node.lineno, text
 
 
-def found_in(path: Path) -> list[str]:
+def faults_in(path: Path) -> list[str]:
     source = path.read_text(encoding="utf-8")
     return [
         f"{path.relative_to(ROOT)}:{number}: {word}"
@@ -69,34 +69,34 @@ def found_in(path: Path) -> list[str]:
 
 @pytest.mark.parametrize("room", [*ROOMS, *BESIDE])
 def test_sources_use_plain_words(room: str) -> None:
-    found = [line for path in modules(room) for line in found_in(path)]
-    assert not found, "\n".join(found)
+    faults = [line for path in modules(room) for line in faults_in(path)]
+    assert not faults, "\n".join(faults)
 
 
 @pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.schema.json")), ids=lambda path: path.name)
 def test_descriptions_of_schemas_use_plain_words(path: Path) -> None:
     texts = re.findall(r'"(?:description|title)": "((?:[^"\\]|\\.)*)"', path.read_text(encoding="utf-8"))
-    found = [f"{text}: {word}" for text in texts for word in unwanted(re.sub(r"`[^`]*`", "…", text))]
+    faults = [f"{text}: {word}" for text in texts for word in unwanted(re.sub(r"`[^`]*`", "…", text))]
     assert texts
-    assert not found, "\n".join(found)
+    assert not faults, "\n".join(faults)
 
 
 def test_the_notebook_uses_plain_words() -> None:
     cells = json.loads((ROOT / "docs" / "explore.ipynb").read_text(encoding="utf-8"))["cells"]
     texts = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"]
-    found = [word for text in texts for word in unwanted(re.sub(r"`[^`]*`", "…", text))]
+    faults = [word for text in texts for word in unwanted(re.sub(r"`[^`]*`", "…", text))]
     assert texts
-    assert not found, "\n".join(found)
+    assert not faults, "\n".join(faults)
 
 
 def test_scripts_of_the_pages_use_plain_words() -> None:
-    found = []
+    faults = []
     for path in sorted(SOURCE.rglob("*.js")):
         for text in re.findall(
             r"//[^\n]*|/\*.*?\*/|\"[^\"\n]* [^\"\n]*\"", path.read_text(encoding="utf-8"), re.DOTALL
         ):
-            found += [f"{path.name}: {text}: {word}" for word in unwanted(text)]
-    assert not found, "\n".join(found)
+            faults += [f"{path.name}: {text}: {word}" for word in unwanted(text)]
+    assert not faults, "\n".join(faults)
 
 
 def test_a_comment_a_docstring_and_an_f_string_are_read() -> None:

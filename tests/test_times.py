@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from kafkascope.times import iso, microseconds_of, moment_of, parse_moment
+from kafkascope.times import iso, iso_of, microseconds_of, moment_of, parse_moment, readable
 
 MOMENT = datetime(2026, 11, 15, 9, 30, 0, 250_000, UTC)
 
@@ -21,6 +21,18 @@ def test_iso_text_ends_with_z_and_is_read_back() -> None:
     assert iso(MOMENT) == "2026-11-15T09:30:00.250000Z"
     assert iso(MOMENT, "seconds") == "2026-11-15T09:30:00Z"
     assert parse_moment(iso(MOMENT)) == MOMENT
+
+
+def test_an_unknown_time_and_one_outside_the_calendar_have_no_text() -> None:
+    assert (iso_of(microseconds_of(MOMENT)), iso_of(None), iso_of(2**63 - 1)) == (iso(MOMENT), None, None)
+
+
+@pytest.mark.parametrize(
+    ("digits", "text"),
+    [(0, "2026-11-15 09:30:00"), (3, "2026-11-15 09:30:00.250"), (6, "2026-11-15 09:30:00.250000")],
+)
+def test_people_read_a_time_with_as_many_digits_as_they_need(digits: int, text: str) -> None:
+    assert readable(MOMENT, digits) == text
 
 
 @pytest.mark.parametrize(

@@ -30,8 +30,8 @@ def prose(path: Path) -> Iterator[tuple[int, str]]:
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
 def test_pages_use_plain_words(path: Path) -> None:
-    found = [f"{path.relative_to(ROOT)}:{number}: {word}" for number, line in prose(path) for word in unwanted(line)]
-    assert not found, "\n".join(found)
+    faults = [f"{path.relative_to(ROOT)}:{number}: {word}" for number, line in prose(path) for word in unwanted(line)]
+    assert not faults, "\n".join(faults)
 
 
 DATA = sorted((ROOT / "src" / "kafkascope" / "schema" / "data").glob("*.txt"))
@@ -40,8 +40,8 @@ DATA = sorted((ROOT / "src" / "kafkascope" / "schema" / "data").glob("*.txt"))
 @pytest.mark.parametrize("path", DATA, ids=lambda path: path.name)
 def test_comments_of_the_catalogs_files_use_plain_words(path: Path) -> None:
     lines = enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
-    found = [f"{path.name}:{number}: {word}" for number, line in lines if line[:1] == "#" for word in unwanted(line)]
-    assert not found, "\n".join(found)
+    faults = [f"{path.name}:{number}: {word}" for number, line in lines if line[:1] == "#" for word in unwanted(line)]
+    assert not faults, "\n".join(faults)
 
 
 TEMPLATES = sorted((ROOT / "src" / "kafkascope" / "explorer" / "templates").glob("*.html"))
@@ -50,5 +50,5 @@ TEMPLATES = sorted((ROOT / "src" / "kafkascope" / "explorer" / "templates").glob
 @pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.name)
 def test_templates_use_plain_words(path: Path) -> None:
     text = re.sub(r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}|<[^>]*>", "…", path.read_text(encoding="utf-8"), flags=re.DOTALL)
-    found = list(unwanted(re.sub(r"\s+", " ", text)))
-    assert not found, "\n".join(found)
+    faults = list(unwanted(re.sub(r"\s+", " ", text)))
+    assert not faults, "\n".join(faults)

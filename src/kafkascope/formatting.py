@@ -1,6 +1,6 @@
 """Formats counts, sizes, durations, shares and lists of names for people, on a terminal as on a page."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 UNKNOWN_VALUE = "?"
 
@@ -68,6 +68,20 @@ def file_name(path: str) -> str:
 def join_names(names: Sequence[str], last: str = "and") -> str:
     """`a`, `a and b`, `a, b and c`."""
     return f" {last} ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+
+
+def close_names(name: str, names: Iterable[str] | Mapping[str, str], most: int = 1, cutoff: float = 0.6) -> list[str]:
+    """What `name` may be a misspelling of, nearest first. A mapping's keys are compared, its values returned."""
+    # difflib costs 10 ms to import: only a mistake pays for it.
+    from difflib import get_close_matches
+
+    spelled = names if isinstance(names, Mapping) else {name: name for name in names}
+    return list(dict.fromkeys(spelled[near] for near in get_close_matches(name, spelled, most, cutoff)))
+
+
+def did_you_mean(near: Sequence[str], otherwise: str = "") -> str:
+    """The end of an error about an unknown name: `; did you mean a or b?`, else `otherwise`."""
+    return f"; did you mean {join_names(near, 'or')}?" if near else f"; {otherwise}" if otherwise else ""
 
 
 def name_some(names: Iterable[str], left_out: int) -> str:

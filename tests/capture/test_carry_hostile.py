@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from kafkascope.capture.reader import Reading
+from kafkascope.capture.resume.parse import parse_carried
 from kafkascope.capture.resume.run import Part
-from kafkascope.capture.resume.state import Carried
 from kafkascope.errors import InputError
 from tests.captures import capture
 from tests.support.lake_damage import changed
@@ -44,7 +44,7 @@ def test_a_forged_state_is_refused_or_harms_nobody() -> None:
         print(f"KAFKASCOPE_SEED={SEED}, case {number}: {where}")
         forged = [*states[:at], json.dumps(value), *states[at + 1 :]]
         try:
-            carried = [Carried.from_json(state) for state in forged]
+            carried = [parse_carried(state) for state in forged]
         except InputError as error:
             assert "the state of an earlier run" in str(error)  # noqa: PT017
             refused += 1
@@ -94,16 +94,16 @@ def test_a_forged_state_is_refused_or_harms_nobody() -> None:
 def test_numbers_that_reach_a_table_are_those_of_a_run(place: tuple[Any, ...], value: Any) -> None:
     states, _ = left(capture("share"), 3)
     values = next(state for state in map(json.loads, states) if state["place"] >= 0 and state["slot"])
-    assert Carried.from_json(json.dumps(values))
+    assert parse_carried(json.dumps(values))
     at = values
     for step in place[:-1]:
         at = at[step]
     at[place[-1]] = value
     with pytest.raises(InputError, match="can't be read"):
-        Carried.from_json(json.dumps(values))
+        parse_carried(json.dumps(values))
 
 
 def test_deep_json_is_no_state() -> None:
     for text in ("[" * 100_000, '{"form":' * 100_000, '{"form":1e400}', "1" * 5_000, ""):
         with pytest.raises(InputError, match="the state of an earlier run"):
-            Carried.from_json(text)
+            parse_carried(text)

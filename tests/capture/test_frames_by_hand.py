@@ -14,7 +14,7 @@ from kafkascope.capture.base.flow import (
 )
 from kafkascope.capture.frames.framing import Framer
 from tests.support.flows import Faults, endpoints
-from tests.support.framing import Given, Row, Stream, heartbeats, hello, kinds, of, read_messages, rows
+from tests.support.framing import PieceEntry, Row, Stream, heartbeats, hello, kinds, of, read_messages, rows
 from tests.support.traffic import (
     REQUEST,
     RESPONSE,
@@ -326,10 +326,10 @@ def test_undecided_connections_are_bounded() -> None:
 
 def test_number_that_is_used_again_is_another_connection() -> None:
     """Whatever is known of the one that was forgotten."""
-    http: list[Given] = [(PieceKind.BYTES, REQUEST, b"GET / HTTP/1.1\r\n")]
-    half: list[Given] = [(PieceKind.BYTES, REQUEST, heartbeats(1, 1)[0][1])]
-    middle: list[Given] = [(PieceKind.GAP, REQUEST, 10), *half]
-    closed: list[Given] = [(PieceKind.CLOSE, REQUEST, b""), (PieceKind.CLOSE, RESPONSE, b"")]
+    http: list[PieceEntry] = [(PieceKind.BYTES, REQUEST, b"GET / HTTP/1.1\r\n")]
+    half: list[PieceEntry] = [(PieceKind.BYTES, REQUEST, heartbeats(1, 1)[0][1])]
+    middle: list[PieceEntry] = [(PieceKind.GAP, REQUEST, 10), *half]
+    closed: list[PieceEntry] = [(PieceKind.CLOSE, REQUEST, b""), (PieceKind.CLOSE, RESPONSE, b"")]
     talk = [*hello(), *heartbeats(1, 2)]
     plain = Stream()
     plain.say(*talk)

@@ -17,12 +17,12 @@ from tests.support.recorded import recorded_frames
 from tests.support.traffic import request, response
 
 # A frame, and what it answers.
-Given = tuple[bytes, tuple[int, int] | None]
+Example = tuple[bytes, tuple[int, int] | None]
 
 _quick = recognise._quick
 
 
-def made() -> Iterator[Given]:
+def made() -> Iterator[Example]:
     """Every message in every version."""
     for key, api in apis().items():
         for version in message(f"{api}Request").all_versions():
@@ -32,9 +32,9 @@ def made() -> Iterator[Given]:
             yield response(api, version, 5), (key, version)
 
 
-def recorded(name: str) -> Iterator[Given]:
+def recorded(name: str) -> Iterator[Example]:
     """Each different frame once."""
-    seen: set[Given] = set()
+    seen: set[Example] = set()
     for frame in recorded_frames(name):
         frame_and_request = frame.data, frame.response_to
         if frame_and_request not in seen:
@@ -73,7 +73,7 @@ def carefully(data: bytes, response_to: tuple[int, int] | None) -> Graded:
         return graded(data, response_to)
 
 
-def agree(frames: list[Given], random: Random, times: int) -> Counter[Grade]:
+def agree(frames: list[Example], random: Random, times: int) -> Counter[Grade]:
     grades: Counter[Grade] = Counter()
     for data, response_to in frames:
         for number in range(times + 1):

@@ -144,7 +144,7 @@ def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 
 def with_odd_leaf(text: str, choose: random.Random) -> str:
-    entry, tail = _told(text)
+    entry, tail = _entry_and_rest(text)
     path = choose.choice(list(leaves(entry)))
     path = path[: choose.randint(1, len(path))]
     entry = copy.deepcopy(entry)
@@ -189,7 +189,7 @@ MUTATIONS: list[Callable[[str, random.Random], str]] = [
 ]
 
 
-def _told(text: str) -> tuple[Any, str]:
+def _entry_and_rest(text: str) -> tuple[Any, str]:
     at = text.index(MARK) + len(MARK)
     entry, end = json.JSONDecoder().raw_decode(text, at)
     return entry, text[end:]
@@ -202,7 +202,7 @@ def one_of_each() -> list[str]:
         for text in request_logs(name).values():
             for line_ in text.splitlines():
                 if MARK in line_:
-                    head = _told(line_)[0]["requestHeader"]
+                    head = _entry_and_rest(line_)[0]["requestHeader"]
                     lines.setdefault((head["requestApiKey"], head["requestApiVersion"]), line_)
     return list(lines.values())
 

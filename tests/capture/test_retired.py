@@ -13,7 +13,7 @@ from kafkascope.capture.exchanges.exchanges import Ends
 from kafkascope.capture.exchanges.identity import connection_hash
 from kafkascope.capture.reader import Reading
 from kafkascope.capture.resume.run import Part
-from kafkascope.pipeline.ingestion.connections import connection_rows
+from kafkascope.pipeline.ingestion.rows.connections import connection_rows
 from tests.support.packet_build import Stamped, Talk, pcap
 from tests.support.traffic import request, response
 

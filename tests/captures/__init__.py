@@ -11,8 +11,8 @@ NAMES = sorted(folder.parent.name for folder in HERE.glob("*/recording.json"))
 
 def recording(name: str) -> dict[str, Any]:
     """`from` and `to` in microseconds since 1970, `ports` by node and listener, `packets`, `versions`."""
-    told: dict[str, Any] = json.loads((HERE / name / "recording.json").read_text())
-    return told
+    description: dict[str, Any] = json.loads((HERE / name / "recording.json").read_text())
+    return description
 
 
 def capture(name: str) -> bytes:

@@ -12,8 +12,8 @@ import click
 import pytest
 
 from kafkascope.cli import terminal
-from kafkascope.cli.commands.describe import SeveralGroups, _show_groups
-from kafkascope.cli.commands.describe import run as describe
+from kafkascope.cli.commands.live.describe import SeveralGroups, _show_groups
+from kafkascope.cli.commands.live.describe import run as describe
 from kafkascope.cli.describe.apis import show_apis
 from kafkascope.cli.describe.cluster import show_cluster, show_features, show_transactions
 from kafkascope.cli.describe.gaps import show_gaps

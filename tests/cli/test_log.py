@@ -68,9 +68,9 @@ def test_no_credential_is_shown(cli: Cli, disks: Path) -> None:
     ],
 )  # fmt: skip
 def test_filters_by_topic_and_type(cli: Cli, disks: Path, topic: str, type_: str) -> None:
-    found = [row for row in rows(cli, disks, "--topic", topic, "--type", type_.lower()) if row["kind"] != "file"]
-    assert found
-    assert {(row["kind"], row["topic"], row["type"], row["problem"]) for row in found} == {
+    matching = [row for row in rows(cli, disks, "--topic", topic, "--type", type_.lower()) if row["kind"] != "file"]
+    assert matching
+    assert {(row["kind"], row["topic"], row["type"], row["problem"]) for row in matching} == {
         ("record", topic, type_, None)
     }
 
@@ -97,8 +97,8 @@ def test_an_index_that_is_wrong_hides_nothing(cli: Cli, disks: Path, tmp_path: P
         index.write_bytes(
             b"".join(data[at : at + 4] + (77 * at + 5).to_bytes(4, "big") for at in range(0, len(data), 8))
         )
-    found = [row for row in rows(cli, folder, "--records", "--offsets", "150", "160") if row["kind"] == "record"]
-    assert found == expected
+    selected = [row for row in rows(cli, folder, "--records", "--offsets", "150", "160") if row["kind"] == "record"]
+    assert selected == expected
 
 
 def test_filters_by_time(cli: Cli, disks: Path) -> None:
@@ -133,8 +133,8 @@ def test_damage_is_one_line_and_everything_else_is_listed(cli: Cli, disks: Path,
     whole = [row["base_offset"] for row in rows(cli, disks / "node-1" / "packed-0") if row["kind"] == "batch"]
     result = cli("log", "--json", str(folder))
     assert result.code == 3
-    found = [row for line in result.out.splitlines() if (row := json.loads(line))["kind"] == "batch"]
-    assert len(whole) - len([row for row in found if row["crc_ok"]]) in (1, 2)
+    batches = [row for line in result.out.splitlines() if (row := json.loads(line))["kind"] == "batch"]
+    assert len(whole) - len([row for row in batches if row["crc_ok"]]) in (1, 2)
 
 
 @pytest.mark.parametrize(

@@ -23,8 +23,7 @@ from kafkascope.capture.query.tallies import (
 )
 from kafkascope.cli.read.account import Progress, print_account
 from kafkascope.cli.read.stats import print_stats
-from kafkascope.cli.read.summary import cut_middle
-from kafkascope.cli.terminal import width
+from kafkascope.cli.terminal import cut_middle, width
 from tests.captures import HERE
 from tests.cli.test_read_filters import exchange_fields, log_line
 from tests.support.cli import COMMAND, Cli

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from kafkascope.capture.reader import read
 from kafkascope.client.consumer.results import Refused
-from kafkascope.health.share.events import SAID, Delivery
+from kafkascope.health.share.events import OUTCOME_OF, Delivery
 from kafkascope.health.share.ledger import share_deliveries
 from kafkascope.logs.reader import LogReader, RecordEvent
 from kafkascope.logs.selection import Selection
@@ -90,7 +90,7 @@ def ended_by_member(rows: Iterable[Delivery]) -> dict[str, Counter[Ended]]:
     """What the ledger has each client acknowledge, as in `Account.confirmed`."""
     by_client: dict[str, Counter[Ended]] = defaultdict(Counter)
     for row in rows:
-        if row.outcome in SAID.values():
+        if row.outcome in OUTCOME_OF.values():
             assert row.client_id is not None and row.delivery_count is not None
             for offset in range(row.first_offset, row.last_offset + 1):
                 by_client[row.client_id][(row.partition, offset), row.delivery_count, row.outcome] += 1

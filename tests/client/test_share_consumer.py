@@ -350,9 +350,9 @@ def test_a_broker_that_is_killed_and_comes_back_loses_nothing_and_share_groups_c
                 await asyncio.to_thread(lab.wait_until_ready)
                 deadline = time.monotonic() + PATIENCE
                 while consumer.metrics.accepted < 100 and time.monotonic() < deadline:
-                    found = await consumer.take(1.0)
-                    if found is not None:
-                        found.accept()
+                    taken = await consumer.take(1.0)
+                    if taken is not None:
+                        taken.accept()
                         await consumer.commit(PATIENCE)
                 # Those of the lost connection were refused, and were delivered again.
                 assert sum(part.records for part in notes) >= 10
@@ -391,8 +391,8 @@ def test_a_broker_that_is_killed_and_comes_back_loses_nothing_and_share_groups_c
 )
 def test_options_that_no_broker_takes_are_refused_before_connecting(options: dict[str, object], says: str) -> None:
     async def run() -> None:
-        given: dict[str, object] = {"group": "g", "topics": ["t"]} | options
-        async with share_consumer("127.0.0.1:1", **given):  # type: ignore[arg-type]
+        settings: dict[str, object] = {"group": "g", "topics": ["t"]} | options
+        async with share_consumer("127.0.0.1:1", **settings):  # type: ignore[arg-type]
             pass
 
     with pytest.raises(UsageError, match=says):

@@ -50,11 +50,11 @@ def _field(message: str, field: LayoutField, path: tuple[str, ...], content: Any
     if content is None:
         return None
     if field.array:
-        return [_one(message, field, path, item) for item in content]
-    return _one(message, field, path, content)
+        return [_value(message, field, path, item) for item in content]
+    return _value(message, field, path, content)
 
 
-def _one(message: str, field: LayoutField, path: tuple[str, ...], content: Any) -> Any:
+def _value(message: str, field: LayoutField, path: tuple[str, ...], content: Any) -> Any:
     if field.type == "struct":
         return _struct(message, field.fields, path, content)
     if field.type == "uuid":

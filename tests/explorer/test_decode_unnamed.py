@@ -46,19 +46,19 @@ def test_what_is_named_is_not_assumed(app: Starlette) -> None:
 
 def test_a_response_that_fits_several_apis_is_told_which(app: Starlette) -> None:
     frame = frame_of("HeartbeatResponse", 4)
-    found = post(app, data=frame.hex()).json["decoded"]
-    assert len({guess.partition(":")[0] for guess in found["guesses"]}) > 1
-    assert "HeartbeatResponse:4" in found["guesses"]
-    assert (found["message"], found["bytes"], found["assumed"]) == (None, [], None)
+    decoded = post(app, data=frame.hex()).json["decoded"]
+    assert len({guess.partition(":")[0] for guess in decoded["guesses"]}) > 1
+    assert "HeartbeatResponse:4" in decoded["guesses"]
+    assert (decoded["message"], decoded["bytes"], decoded["assumed"]) == (None, [], None)
     page = post(app, "/decode.html", data=frame.hex()).text
     assert "as=HeartbeatResponse:4" in page
 
 
 @pytest.mark.parametrize("word", ["zzzz", "decode", "ShareFetch", "hello"])
 def test_a_word_is_not_taken_for_base64(app: Starlette, word: str) -> None:
-    found = post(app, data=word)
-    assert found.status == 422
-    assert found.json["problem"] == "this isn't hex, a hex dump or base64"
+    response = post(app, data=word)
+    assert response.status == 422
+    assert response.json["problem"] == "this isn't hex, a hex dump or base64"
 
 
 def test_the_page_says_how_the_text_was_read(app: Starlette) -> None:

@@ -32,11 +32,11 @@ def app() -> Starlette:
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_the_example_of_every_message_is_valid_by_its_json_schema(chunk: int) -> None:
-    for one in chunk_of(list(message.every_of(ALL)), chunk):
-        found = message.find_layout(one["name"], one["version"], ALL)
-        schema = json_schema(found)
+    for place in chunk_of(list(message.every_of(ALL)), chunk):
+        message_layout = message.find_layout(place["name"], place["version"], ALL)
+        schema = json_schema(message_layout)
         Draft202012Validator.check_schema(schema)
-        Draft202012Validator(schema).validate(message.message_facts(found)["example"]["json"])
+        Draft202012Validator(schema).validate(message.message_facts(message_layout)["example"]["json"])
 
 
 @pytest.mark.parametrize(
@@ -44,10 +44,10 @@ def test_the_example_of_every_message_is_valid_by_its_json_schema(chunk: int) ->
     [{"maxWaitMs": 1 << 31}, {"groupId": 5}, {"isRenewAck": "no"}, {"topics": None}, {"other": 1}, {"memberId": ["a"]}],
 )
 def test_a_json_schema_refuses_what_kafka_would(wrong: dict[str, object]) -> None:
-    found = layout("ShareFetchRequest", 2)
-    value = message.message_facts(found)["example"]["json"]
+    message_layout = layout("ShareFetchRequest", 2)
+    value = message.message_facts(message_layout)["example"]["json"]
     with pytest.raises(ValidationError):
-        Draft202012Validator(json_schema(found)).validate(value | wrong)
+        Draft202012Validator(json_schema(message_layout)).validate(value | wrong)
 
 
 def test_a_message_page_leads_to_its_schemas(app: Starlette) -> None:
@@ -65,10 +65,10 @@ def test_a_message_page_leads_to_its_schemas(app: Starlette) -> None:
 
 
 def test_the_site_has_the_schema_of_every_message(whole_site: Path) -> None:
-    for one in message.every_of(ALL):
-        file = whole_site / "schema" / one["name"] / one["version"]
-        assert file.with_name(f"{one['version']}.txt").is_file()
-        assert file.with_name(f"{one['version']}.json").is_file()
+    for place in message.every_of(ALL):
+        file = whole_site / "schema" / place["name"] / place["version"]
+        assert file.with_name(f"{place['version']}.txt").is_file()
+        assert file.with_name(f"{place['version']}.json").is_file()
 
 
 def test_the_feed_has_every_release_and_leads_to_its_page(app: Starlette, whole_site: Path) -> None:
@@ -97,7 +97,7 @@ def test_a_site_with_an_address_has_a_map_and_says_it_to_previews(tmp_path: Path
     assert main(["site", str(tmp_path), "--url", "https://example.org/kafka"]) == 0
     space = {"s": "http://www.sitemaps.org/schemas/sitemap/0.9"}
     listed = ElementTree.parse(tmp_path / "sitemap.xml").findall("s:url/s:loc", space)  # noqa: S314
-    assert [one.text for one in listed] == [f"https://example.org/kafka/{name}.html" for name in ("index", "errors")]
+    assert [loc.text for loc in listed] == [f"https://example.org/kafka/{name}.html" for name in ("index", "errors")]
     text = (tmp_path / "errors.html").read_text(encoding="utf-8")
     assert '<meta property="og:url" content="https://example.org/kafka/errors.html">' in text
     assert '<meta property="og:title" content="Error codes">' in text

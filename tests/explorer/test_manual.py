@@ -9,14 +9,14 @@ from starlette.applications import Starlette
 from kafkascope.errors import NotFoundError
 from kafkascope.explorer.assets import ASSETS
 from kafkascope.explorer.facts.manual import manual_downloads, manual_groups, manual_pages, manual_text
-from kafkascope.explorer.facts.search import search
+from kafkascope.explorer.facts.search.find import search
 from kafkascope.explorer.kinds import KINDS
 from kafkascope.explorer.manual_html import PICTURES, manual_html
 from kafkascope.explorer.pages.manual import MANUAL_PAGE, make
 from kafkascope.explorer.prose_links import ProseLinks
 from kafkascope.explorer.render import Renderer
 from kafkascope.explorer.server.app import create
-from kafkascope.health.findings.rules import RULES
+from kafkascope.health.findings.rules.table import RULES
 from tests.explorer.asgi import ask
 from tests.test_docs import PAGES, ROOT, anchors
 

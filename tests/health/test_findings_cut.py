@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from kafkascope.health.findings.diagnosis import Finding, findings_of
-from tests.health.findings_cases import Marts
 from tests.health.findings_rows import MINUTE, T0, row
+from tests.health.trouble_rows import Marts
 
 PIECES = 31
 PIECE_BYTES = 1_000_000

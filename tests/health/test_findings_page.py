@@ -4,12 +4,12 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from kafkascope.health.findings.api_rules import PASSING
 from kafkascope.health.findings.diagnosis import findings_of
 from kafkascope.health.findings.episodes import MAX_EVIDENCE, MAX_SUBJECTS, MERGE_US, MINUTE_US
 from kafkascope.health.findings.needs import NEEDS
-from kafkascope.health.findings.rule import Rule
-from kafkascope.health.findings.rules import RULES
+from kafkascope.health.findings.rules.api import PASSING
+from kafkascope.health.findings.rules.rule import Rule
+from kafkascope.health.findings.rules.table import RULES
 from tests.health.findings_cases import CASES
 
 PAGE = Path(__file__).parents[2] / "docs" / "findings.md"

@@ -9,7 +9,7 @@ from kafkascope.health.share.events import Delivery
 from kafkascope.health.share.ledger import share_deliveries
 from tests.health.share_partitions import split, walked_apart
 from tests.health.share_simulator import Simulation
-from tests.health.test_share_simulated import expected_of, told_of
+from tests.health.test_share_simulated import expected_of, outcome_of
 
 SEEDS = 300
 
@@ -28,7 +28,7 @@ def test_partitions_walked_apart_end_as_the_simulated_broker_did(size: int) -> N
             # they are several.
             continue
         outcomes = sorted(
-            told_of(row, offset) for row in rows for offset in range(row.first_offset, row.last_offset + 1)
+            outcome_of(row, offset) for row in rows for offset in range(row.first_offset, row.last_offset + 1)
         )
         expected = sorted(expected_of(truth) for truth in simulation.truths if truth.outcome != "gap")
         assert outcomes == expected, context

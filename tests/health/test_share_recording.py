@@ -6,7 +6,7 @@ from kafkascope.health.share.group_health import share_group_health
 from kafkascope.health.share.ledger import share_deliveries
 from tests.captures import truth
 from tests.health.share_recorded import group_events, share_events
-from tests.support.incidents import check_locks_expired_when_they_did, logged_outcomes, told_outcomes
+from tests.support.incidents import check_locks_expired_when_they_did, delivered_outcomes, logged_outcomes
 
 GROUP = "processors"
 GROUPS = {"share": GROUP, "poison": "accounting"}
@@ -16,7 +16,7 @@ GROUPS = {"share": GROUP, "poison": "accounting"}
 @pytest.mark.parametrize("without", ["nothing", "state_written"])
 def test_every_delivery_ended_as_the_programs_logged(name: str, without: str) -> None:
     rows = [*share_deliveries(event for event in share_events(name, GROUPS[name]) if event.kind != without)]
-    assert told_outcomes(rows) == logged_outcomes(name)
+    assert delivered_outcomes(rows) == logged_outcomes(name)
 
 
 def test_locks_expired_when_their_time_had_passed() -> None:

@@ -20,7 +20,7 @@ def test_every_simulated_delivery_ends_as_it_did(writes: bool) -> None:
         limit = None if writes else simulation.limit
         rows = list(share_deliveries(simulation.events, delivery_limit=limit))
         outcomes = sorted(
-            told_of(row, offset) for row in rows for offset in range(row.first_offset, row.last_offset + 1)
+            outcome_of(row, offset) for row in rows for offset in range(row.first_offset, row.last_offset + 1)
         )
         expected = sorted(expected_of(truth) for truth in simulation.truths if truth.outcome != "gap")
         assert outcomes == expected, f"seed {seed}, writes {writes}"
@@ -33,10 +33,10 @@ def test_every_simulated_delivery_ends_as_it_did(writes: bool) -> None:
     assert len(kinds) == 8, kinds
 
 
-Told = tuple[int, int, str, str, str, int, bool]
+Outcome = tuple[int, int, str, str, str, int, bool]
 
 
-def told_of(row: Delivery, offset: int) -> Told:
+def outcome_of(row: Delivery, offset: int) -> Outcome:
     assert row.delivery_count is not None and row.member_id is not None and row.acquire_exchange_id is not None
     return (
         offset,
@@ -54,7 +54,7 @@ def _truth(simulation: Simulation, row: Delivery) -> Truth:
     return next(truth for truth in simulation.truths if (truth.offset, truth.exchange) == place)
 
 
-def expected_of(truth: Truth) -> Told:
+def expected_of(truth: Truth) -> Outcome:
     return (
         truth.offset,
         truth.count,

@@ -7,8 +7,8 @@ from random import Random
 from typing import Any
 
 from kafkascope.capture.reader import Reading
+from kafkascope.capture.resume.parse import parse_carried
 from kafkascope.capture.resume.run import Part
-from kafkascope.capture.resume.state import Carried
 from kafkascope.errors import InputError
 from tests.hostile.captures import bytes_edited
 from tests.hostile.json_edits import edit
@@ -44,7 +44,7 @@ def run(data: bytes) -> str:
         return None if case["gone"] or uri != "0" else Named(first, "0")
 
     try:
-        carried = [Carried.from_json(text) for text in case["left"]]
+        carried = [parse_carried(text) for text in case["left"]]
     except InputError as error:
         expect_no_kernel_error(error)
         return REFUSED

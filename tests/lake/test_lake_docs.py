@@ -43,9 +43,9 @@ def test_columns_that_every_body_has_are_told() -> None:
 
 
 def test_columns_that_every_record_has_are_told() -> None:
-    told = columns_told("Records")
-    assert told == columns_of(table_named("offset_commit").schema)
-    assert [row for row in told if row[0] != "key"] == columns_of(table_named("topic_record").schema)
+    documented = columns_told("Records")
+    assert documented == columns_of(table_named("offset_commit").schema)
+    assert [row for row in documented if row[0] != "key"] == columns_of(table_named("topic_record").schema)
 
 
 def test_every_table_of_records_is_listed() -> None:

@@ -15,7 +15,7 @@ from tests.support.cli import Cli
 SEGMENT = f"{0:020}"
 
 
-def found(cli: Cli, *paths: Path) -> list[str]:
+def checks_of(cli: Cli, *paths: Path) -> list[str]:
     out = cli("log", "--check", "--json", *map(str, paths)).out
     return sorted({json.loads(line)["check"] for line in out.splitlines()})
 
@@ -89,32 +89,32 @@ DAMAGE: dict[str, Callable[[Path], object]] = {
 @pytest.mark.parametrize("kind", DAMAGE)
 def test_names_the_damage(cli: Cli, folder: Path, kind: str) -> None:
     DAMAGE[kind](folder)
-    assert kind in found(cli, folder)
+    assert kind in checks_of(cli, folder)
 
 
 def test_names_an_index_cut_in_an_entry(cli: Cli, folder: Path) -> None:
     index = folder / f"{SEGMENT}.index"
     index.write_bytes(index.read_bytes()[:-3])
-    assert found(cli, folder) == ["offset index"]
+    assert checks_of(cli, folder) == ["offset index"]
 
 
 def test_an_index_entry_past_a_torn_tail_is_named(cli: Cli, folder: Path) -> None:
     first = _segments(folder)[0]
     first.write_bytes(first.read_bytes()[: first.stat().st_size // 2])
-    assert {"offset index", "torn tail"} <= set(found(cli, folder))
+    assert {"offset index", "torn tail"} <= set(checks_of(cli, folder))
 
 
 def test_a_transaction_index_without_its_markers_is_named(cli: Cli, ledger: Path) -> None:
     index = next(path for path in sorted(ledger.glob("*.txnindex")) if path.stat().st_size)
     _flip(index, 25)
-    assert found(cli, ledger) == ["transaction index"]
+    assert checks_of(cli, ledger) == ["transaction index"]
 
 
 def test_a_log_that_ends_before_what_was_flushed_is_named(cli: Cli, tmp_path: Path, disks: Path) -> None:
     disk = Path(shutil.copytree(disks / "node-1", tmp_path / "node"))
     last = _segments(disk / "packed-0")[-1]
     last.write_bytes(last.read_bytes()[:200])
-    assert "log ends too early" in found(cli, disk)
+    assert "log ends too early" in checks_of(cli, disk)
 
 
 def test_compaction_is_no_sequence_gap(cli: Cli, tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_compaction_is_no_sequence_gap(cli: Cli, tmp_path: Path) -> None:
     data = _batch(0, **producer, base_sequence=0) + _batch(9, **producer, base_sequence=9)
     (folder / f"{SEGMENT}.log").write_bytes(data)
     (folder / f"{SEGMENT}.index").touch()
-    assert found(cli, folder) == []
+    assert checks_of(cli, folder) == []
 
 
 def test_a_coordinator_writes_every_commit_with_sequence_0(cli: Cli, tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ def test_a_coordinator_writes_every_commit_with_sequence_0(cli: Cli, tmp_path: P
     producer = {"producer_id": 7, "producer_epoch": 0, "base_sequence": 0}
     (folder / f"{SEGMENT}.log").write_bytes(_batch(0, **producer) + _batch(1, **producer))
     (folder / f"{SEGMENT}.index").touch()
-    assert found(cli, folder) == []
+    assert checks_of(cli, folder) == []
 
 
 def test_the_first_epoch_starts_where_records_were_deleted(cli: Cli, tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_the_first_epoch_starts_where_records_were_deleted(cli: Cli, tmp_path: P
     (folder / f"{SEGMENT}.log").write_bytes(b"".join(_batch(at, partition_leader_epoch=0) for at in range(9)))
     (folder / f"{SEGMENT}.index").touch()
     (folder / "leader-epoch-checkpoint").write_text("0\n1\n0 5\n")
-    assert found(cli, folder) == []
+    assert checks_of(cli, folder) == []
 
 
 def test_every_kind_of_finding_has_a_test() -> None:
@@ -156,4 +156,4 @@ def test_a_checked_batch_that_no_header_can_have_is_unreadable(cli: Cli, folder:
     data = bytearray(segment.read_bytes())
     data[57] = 0xFF  # a records count below zero
     segment.write_bytes(data)
-    assert "unreadable batch" in found(cli, folder)
+    assert "unreadable batch" in checks_of(cli, folder)

@@ -72,10 +72,10 @@ def test_columns_are_what_the_careful_codec_reads(disks: Path) -> None:
         wanted = _expected(file.path, file.topic or "")
         assert rows.keys() == wanted.keys()
         for place, row in rows.items():
-            found = without_nulls({name: row.get(name) for name in _COMPARED})
+            comparable = without_nulls({name: row.get(name) for name in _COMPARED})
             if place[0] == "ConfigRecord":
-                found["value"].pop("value", None)
-            assert found == wanted[place], (file.path, place)
+                comparable["value"].pop("value", None)
+            assert comparable == wanted[place], (file.path, place)
         read |= {type_ for type_, _ in rows}
     assert {
         "OffsetCommit",

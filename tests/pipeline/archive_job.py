@@ -31,8 +31,8 @@ def facts(spark: SparkSession) -> list[dict[str, Any]]:
         for _ in batches:
             kept = folder()
             assert kept is not None
-            found = [sys.prefix, kafkascope.__file__, str(kept), is_complete(kept), contents(kept)[0]]
-            yield pa.record_batch([pa.array([json.dumps(found)])], names=["found"])
+            described = [sys.prefix, kafkascope.__file__, str(kept), is_complete(kept), contents(kept)[0]]
+            yield pa.record_batch([pa.array([json.dumps(described)])], names=["found"])
 
     numbers: Any = spark.range(0, 4, 1, 4)
     names = ("prefix", "package", "kernels", "complete", "count")

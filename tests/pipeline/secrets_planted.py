@@ -38,7 +38,7 @@ PEOPLE = (
 PACKED = tuple(bytes(map(int, address.split("."))) for address in (CLIENT, BROKER))
 
 # Message, version, secrets by path.
-Said = tuple[str, int, dict[str, Any]]
+Planted = tuple[str, int, dict[str, Any]]
 
 
 @cache
@@ -58,7 +58,7 @@ def found_in(content: bytes, words: Iterable[str]) -> set[str]:
     return {word for word in words if any(form in content for form in forms(word))}
 
 
-def planted(message: Said) -> dict[str, Any]:
+def planted(message: Planted) -> dict[str, Any]:
     name, version, secrets = message
     value = example(name, version)
     for path, secret in secrets.items():
@@ -91,7 +91,7 @@ def metadata_log(*secrets: str) -> bytes:
 
 PARTITION = "responses.0.partitions.0"
 # What a broker passes on to the controller (KIP-590), and what comes back.
-ENVELOPED: tuple[tuple[Said, Said], ...] = (
+ENVELOPED: tuple[tuple[Planted, Planted], ...] = (
     (
         ("IncrementalAlterConfigsRequest", 1, {"resources.0.configs.0.value": "pw-enveloped"}),
         ("IncrementalAlterConfigsResponse", 1, {}),
@@ -110,7 +110,7 @@ ENVELOPED: tuple[tuple[Said, Said], ...] = (
 )  # fmt: skip
 
 
-def enveloped(request: Said, answered: Said) -> tuple[Said, Said]:
+def enveloped(request: Planted, answered: Planted) -> tuple[Planted, Planted]:
     header = {"correlationId": 5}
     inner = encode_frame(*request[:2], planted(request), header | {"clientId": CLIENT_ID}, length=False)
     answer = encode_frame(*answered[:2], planted(answered), header, length=False)
@@ -118,7 +118,7 @@ def enveloped(request: Said, answered: Said) -> tuple[Said, Said]:
     return ("EnvelopeRequest", 0, values), ("EnvelopeResponse", 0, {"responseData": answer, "errorCode": 0})
 
 
-def exchanges() -> list[tuple[Said, Said]]:
+def exchanges() -> list[tuple[Planted, Planted]]:
     batch = "topicData.0.partitionData.0.records"
     return [
         (("AlterUserScramCredentialsRequest", 0, {
@@ -201,7 +201,7 @@ def capture(path: Path) -> Path:
         _say(talk, 2, ("ApiVersionsRequest", 3, {}), ("ApiVersionsResponse", 3, {}))
     for number, token in enumerate((b"\0alice\0pw-plain-v1", b"c=biws,r=x,p=proof-scram-v1")):
         _say(wrapped, 10 * number + 1, ("SaslHandshakeRequest", 1, {}), ("SaslHandshakeResponse", 1, {}))
-        request: Said = ("SaslAuthenticateRequest", 2, {"authBytes": token})
+        request: Planted = ("SaslAuthenticateRequest", 2, {"authBytes": token})
         _say(wrapped, 10 * number + 2, request, ("SaslAuthenticateResponse", 2, {"authBytes": b"v=server-proof-v1"}))
     for number, (question, response) in enumerate(exchanges()):
         _say(rest, 100 + number, question, response)
@@ -211,11 +211,11 @@ def capture(path: Path) -> Path:
     return path
 
 
-def _say(talk: Talk, number: int, request: Said, response: Said) -> None:
+def _say(talk: Talk, number: int, request: Planted, response: Planted) -> None:
     talk.say(0, _frame(request, number)).say(1, _frame(response, number))
 
 
-def _frame(message: Said, number: int) -> bytes:
+def _frame(message: Planted, number: int) -> bytes:
     header = {"correlationId": number, **({"clientId": CLIENT_ID} if message[0].endswith("Request") else {})}
     return encode_frame(message[0], message[1], planted(message), header)
 
@@ -228,7 +228,7 @@ def request_log(path: Path) -> Path:
 
 
 def _lines() -> Iterator[str]:
-    token: Said = ("SaslAuthenticateRequest", 2, {"authBytes": b"\0alice\0pw-plain-v1"})
+    token: Planted = ("SaslAuthenticateRequest", 2, {"authBytes": b"\0alice\0pw-plain-v1"})
     for number, (request, response) in enumerate([(token, ("SaslAuthenticateResponse", 2, {})), *exchanges()]):
         key = message(request[0]).key
         header = {

@@ -39,12 +39,12 @@ print(json.dumps([sys.prefix, kafkascope.__file__, str(folder()), was_complete, 
 
 def with_requirements(names: Iterable[str]) -> set[str]:
     """Of what is installed here."""
-    found: set[str] = set()
+    requirements: set[str] = set()
     for name in names:
         with suppress(PackageNotFoundError):
             lines = [line for line in requires(name) or () if "extra ==" not in line]
-            found |= {name} | with_requirements(re.split(r"[^\w.-]", line, maxsplit=1)[0] for line in lines)
-    return found
+            requirements |= {name} | with_requirements(re.split(r"[^\w.-]", line, maxsplit=1)[0] for line in lines)
+    return requirements
 
 
 def build(home: Path, wheel: Path, *, whole: bool) -> None:
@@ -127,9 +127,9 @@ def test_workers_of_a_cluster_read_with_the_environment_of_the_job(wheel: Path, 
     assert done.returncode == 0, done.stderr[-2000:] + done.stdout[-2000:]
     report = json.loads(done.stdout.splitlines()[-1])
     assert (report["exchanges"], report["bad"]) == (404, {})
-    for found in report["before"] + report["after"]:
-        assert found["prefix"].startswith(str(tmp_path / "work-")) and found["prefix"].endswith("environment")
-        assert found["package"].startswith(found["prefix"]) and found["kernels"].startswith(found["prefix"])
-        assert found["complete"]
+    for executor in report["before"] + report["after"]:
+        assert executor["prefix"].startswith(str(tmp_path / "work-")) and executor["prefix"].endswith("environment")
+        assert executor["package"].startswith(executor["prefix"]) and executor["kernels"].startswith(executor["prefix"])
+        assert executor["complete"]
     # No executor compiled one.
-    assert len({found["count"] for found in report["before"] + report["after"]}) == 1
+    assert len({executor["count"] for executor in report["before"] + report["after"]}) == 1

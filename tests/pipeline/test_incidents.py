@@ -63,14 +63,17 @@ def _short(row: Row) -> str:
     return str(row["title"]).split("`")[1]
 
 
-def at(name: str, event: str, **told: Any) -> int:
-    lines = truth(name)
-    return int(next(one["at"] for one in lines if one["event"] == event and told.items() <= one.items()))
+def logged(name: str, event: str, **fields: Any) -> list[dict[str, Any]]:
+    wanted = {"event": event, **fields}.items()
+    return [entry for entry in truth(name) if wanted <= entry.items()]
+
+
+def at(name: str, event: str, **fields: Any) -> int:
+    return int(logged(name, event, **fields)[0]["at"])
 
 
 def test_the_causes_are_those_of_the_recipes(rows: list[Row]) -> None:
-    lines = truth("quorum")
-    frozen, killed = (next(one["node"] for one in lines if one["event"] == event) for event in ("frozen", "killed"))
+    frozen, killed = (logged("quorum", event)[0]["node"] for event in ("frozen", "killed"))
     assert set(by_cause(rows)) == {
         ("node_down", f"node {killed}"),
         ("node_frozen", f"node {frozen}"),
@@ -87,12 +90,12 @@ def test_the_causes_are_those_of_the_recipes(rows: list[Row]) -> None:
 
 def _stopped_before_the_end(name: str) -> set[int]:
     """Voters that were stopped while the leader went on for longer than controller.quorum.fetch.timeout.ms."""
-    ends = {one["node"]: one["at"] for one in truth(name) if one["event"] in ("stopped", "cut")}
+    ends = {entry["node"]: entry["at"] for entry in truth(name) if entry["event"] in ("stopped", "cut")}
     return {node for node, at in ends.items() if node <= 3 and max(ends.values()) - at > 2 * SECOND_US}
 
 
 def test_the_worst_incident_of_each_recording_is_its_true_cause(rows: list[Row]) -> None:
-    (killed,) = (one["node"] for one in truth("quorum") if one["event"] == "killed")
+    (killed,) = (entry["node"] for entry in logged("quorum", "killed"))
     worst: dict[str, tuple[str, str] | None] = {}
     for name in NAMES:
         described = recording(name)
@@ -110,7 +113,7 @@ def test_the_worst_incident_of_each_recording_is_its_true_cause(rows: list[Row])
 
 def test_a_frozen_broker_explains_the_calls_that_waited_for_it(rows: list[Row]) -> None:
     incident = by_cause(rows)["node_frozen", "node 4"]
-    before = [one for one in truth("frozen") if one["event"] == "leaders" and one["at"] < at("frozen", "frozen")][-1]
+    before = [entry for entry in logged("frozen", "leaders") if entry["at"] < at("frozen", "frozen")][-1]
     leaders = {before["leaders"][place] for place, nodes in before["inSync"].items() if 4 in nodes}
     ports = {names["PLAINTEXT"]: int(node) for node, names in recording("frozen")["ports"].items()}
     parts = {(part["role"], part["rule"]): part["subject"] for part in incident["consequences"]}
@@ -123,16 +126,16 @@ def test_a_frozen_broker_explains_the_calls_that_waited_for_it(rows: list[Row]) 
 
 
 def test_a_slow_member_is_no_consequence_of_the_poison_record(rows: list[Row]) -> None:
-    told = by_cause(rows)
-    poison, slow = told["poison_record", "21"], told["member_slow", "slow"]
+    causes = by_cause(rows)
+    poison, slow = causes["poison_record", "21"], causes["member_slow", "slow"]
     assert poison["impact"] == {"records_archived": 1}
     assert [part["rule"] for part in slow["consequences"]] == ["share_slow_acknowledgement"]
-    held = sum(one["event"] == "delivered" and one["who"] == "slow" for one in truth("poison"))
+    held = len(logged("poison", "delivered", who="slow"))
     assert f"to acknowledge {held} records." in slow["title"]
 
 
 def test_incidents_begin_when_the_deed_was_done(rows: list[Row]) -> None:
-    told = by_cause(rows)
+    causes = by_cause(rows)
     killed, frozen = ("node_down", "node 2"), ("node_frozen", "node 1")
     deeds = {
         killed: at("quorum", "killed"),
@@ -142,27 +145,27 @@ def test_incidents_begin_when_the_deed_was_done(rows: list[Row]) -> None:
         ("member_crashed", "second-StreamThread-1-consumer"): at("streams", "halted", who="second"),
     }
     for key, deed in deeds.items():
-        assert abs(told[key]["from_at"] - deed) < SECOND_US, key
-    assert told[killed]["confidence"] == "certain" and "had been restarted" in told[killed]["explanation"]
-    assert told[frozen]["confidence"] == "likely"
+        assert abs(causes[key]["from_at"] - deed) < SECOND_US, key
+    assert causes[killed]["confidence"] == "certain" and "had been restarted" in causes[killed]["explanation"]
+    assert causes[frozen]["confidence"] == "likely"
 
 
 def test_impact_is_what_the_programs_logged(rows: list[Row]) -> None:
-    told = by_cause(rows)
-    leads = [one["at"] for one in truth("quorum") if one["event"] == "raft" and one["role"] == "Leader"]
+    causes = by_cause(rows)
+    leads = [entry["at"] for entry in logged("quorum", "raft", role="Leader")]
     without = (leads[1] - at("quorum", "killed")) / SECOND_US
-    assert told["node_down", "node 2"]["impact"]["seconds_without_leader"] == pytest.approx(without, abs=0.5)
-    assert told["poison_record", "3"]["impact"] == {"records_archived": 1}
-    refused = sum(one["event"] == "committed" and one["who"] == "hung" and bool(one["error"]) for one in truth("share"))
-    assert told["member_hung", "hung"]["impact"] == {"records_late": 4, "calls_failed": refused}
+    assert causes["node_down", "node 2"]["impact"]["seconds_without_leader"] == pytest.approx(without, abs=0.5)
+    assert causes["poison_record", "3"]["impact"] == {"records_archived": 1}
+    refused = sum(bool(entry["error"]) for entry in logged("share", "committed", who="hung"))
+    assert causes["member_hung", "hung"]["impact"] == {"records_late": 4, "calls_failed": refused}
 
 
 def test_every_finding_is_in_exactly_one_incident(
     rows: list[Row], spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     lakes = [open_lake(incidents(spark, tmp_path_factory, files)) for files in ALL]
-    found = [row for lake in lakes for row in dataset(lake, "findings").to_table().to_pylist()]
-    findings = [(row["rule"], row["subject"]) for row in found]
+    finding_rows = [row for lake in lakes for row in dataset(lake, "findings").to_table().to_pylist()]
+    findings = [(row["rule"], row["subject"]) for row in finding_rows]
     parts = [(part["rule"], part["subject"]) for row in rows for part in row["consequences"]]
     assert sorted(parts) == sorted(findings)
 

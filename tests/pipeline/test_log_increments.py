@@ -173,9 +173,9 @@ def test_records_that_no_kernel_reads_are_in_the_lake_once(tmp_path: Path) -> No
     nobody: Any = None
     ingest(nobody, [tmp_path / "disk"], lake)
     wanted = read_log_rows(tmp_path / "disk")
-    found = lake_log_rows(lake)
-    assert {name: len(rows) for name, rows in found.items()} == {name: len(rows) for name, rows in wanted.items()}
-    for name, rows in found.items():
+    in_lake = lake_log_rows(lake)
+    assert {name: len(rows) for name, rows in in_lake.items()} == {name: len(rows) for name, rows in wanted.items()}
+    for name, rows in in_lake.items():
         if name != "config_record":
             assert rows == wanted[name], name
     damaged = mutated(records["__consumer_offsets"], random.Random(5))

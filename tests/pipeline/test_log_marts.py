@@ -40,14 +40,14 @@ def lake(run: tuple[str, Path]) -> str:
 
 
 @pytest.fixture(scope="module")
-def said(run: tuple[str, Path]) -> dict[str, Any]:
+def answered(run: tuple[str, Path]) -> dict[str, Any]:
     return answers(run[1])
 
 
-def test_metadata_is_that_of_the_broker(lake: str, said: dict[str, Any]) -> None:
-    cluster_id = said["Metadata"]["clusterId"]
+def test_metadata_is_that_of_the_broker(lake: str, answered: dict[str, Any]) -> None:
+    cluster_id = answered["Metadata"]["clusterId"]
     known = metadata_at(open_lake(lake), cluster_id=cluster_id)
-    topics = {topic["name"]: topic for topic in said["Metadata"]["topics"]}
+    topics = {topic["name"]: topic for topic in answered["Metadata"]["topics"]}
     assert known.topics == {name: topic["topicId"] for name, topic in topics.items()}
     wanted = {
         (name, row["partitionIndex"]): (row["leaderId"], row["leaderEpoch"], row["replicaNodes"], row["isrNodes"])
@@ -65,29 +65,29 @@ def _last_offset_with_a_leader(lake: str) -> int:
     return min(lost, default=1 << 62) - 1
 
 
-def test_settings_features_and_acls_are_those_of_the_broker(lake: str, said: dict[str, Any]) -> None:
-    known = metadata_at(open_lake(lake), cluster_id=said["Metadata"]["clusterId"])
+def test_settings_features_and_acls_are_those_of_the_broker(lake: str, answered: dict[str, Any]) -> None:
+    known = metadata_at(open_lake(lake), cluster_id=answered["Metadata"]["clusterId"])
     kinds = {2: ("topic", _TOPIC_CONFIG), 32: ("group", _GROUP_CONFIG)}
     wanted = {
         (kinds[result["resourceType"]][0], result["resourceName"], config["name"]): config["value"]
-        for result in said["DescribeConfigs"]["results"]
+        for result in answered["DescribeConfigs"]["results"]
         for config in result["configs"]
         if config["configSource"] == kinds[result["resourceType"]][1]
     }
     assert {key: value for key, value in known.configs.items() if key[0] in ("topic", "group")} == wanted
     assert ("topic", "ledger", "max.message.bytes") in wanted and ("topic", "ledger", "retention.bytes") not in wanted
-    features = said["ApiVersions"]["finalizedFeatures"]
+    features = answered["ApiVersions"]["finalizedFeatures"]
     assert known.features == {row["name"]: row["maxVersionLevel"] for row in features} and len(features) > 4
     acls: defaultdict[str, int] = defaultdict(int)
-    for resource in said["DescribeAcls"]["resources"]:
+    for resource in answered["DescribeAcls"]["resources"]:
         acls[word({2: "topic"}, resource["resourceType"]) or ""] += len(resource["acls"])
     assert known.acls == acls == {"topic": 2}
 
 
-def test_offsets_are_those_of_the_broker(lake: str, said: dict[str, Any]) -> None:
+def test_offsets_are_those_of_the_broker(lake: str, answered: dict[str, Any]) -> None:
     wanted = {
         (group["groupId"], topic["name"], partition["partitionIndex"]): partition["committedOffset"]
-        for answer in said["OffsetFetch"]
+        for answer in answered["OffsetFetch"]
         for group in answer["groups"]
         for topic in group["topics"]
         for partition in topic["partitions"]
@@ -104,8 +104,8 @@ def test_offsets_are_those_of_the_broker(lake: str, said: dict[str, Any]) -> Non
             assert row["lag_now"] == (lag if lag >= 0 else None)
 
 
-def test_share_state_is_that_of_the_broker(lake: str, said: dict[str, Any]) -> None:
-    (group,) = said["DescribeShareGroupOffsets"]["groups"]
+def test_share_state_is_that_of_the_broker(lake: str, answered: dict[str, Any]) -> None:
+    (group,) = answered["DescribeShareGroupOffsets"]["groups"]
     wanted = {
         (topic["topicName"], row["partitionIndex"]): row["startOffset"]
         for topic in group["topics"]
@@ -119,8 +119,8 @@ def test_share_state_is_that_of_the_broker(lake: str, said: dict[str, Any]) -> N
         assert row["end_offset"] - row["start_offset"] == row["available"] + row["acknowledged"] + row["archived"]
 
 
-def test_open_transactions_are_those_of_the_broker(lake: str, said: dict[str, Any]) -> None:
-    (partition,) = said["DescribeProducers"]["topics"][0]["partitions"]
+def test_open_transactions_are_those_of_the_broker(lake: str, answered: dict[str, Any]) -> None:
+    (partition,) = answered["DescribeProducers"]["topics"][0]["partitions"]
     wanted = {
         (producer["producerId"], producer["currentTxnStartOffset"])
         for producer in partition["activeProducers"]
@@ -128,7 +128,7 @@ def test_open_transactions_are_those_of_the_broker(lake: str, said: dict[str, An
     }
     rows = mart(lake, "open_transactions")
     assert {(row["producer_id"], row["first_offset"]) for row in rows} == wanted and len(wanted) == 2
-    states = {row["producerId"]: row["transactionState"] for row in said["ListTransactions"]["transactionStates"]}
+    states = {row["producerId"]: row["transactionState"] for row in answered["ListTransactions"]["transactionStates"]}
     assert {row["producer_id"]: row["coordinator_state"] for row in rows}.items() <= states.items()
     by_id = {row["transactional_id"]: row for row in rows}
     assert by_id["open-1"]["hanging"] is False and by_id["open-1"]["holds_stable_offset"]

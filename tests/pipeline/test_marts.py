@@ -26,8 +26,8 @@ from tests.support.incidents import (
     check_members_held_what_they_logged,
     check_replication_is_what_the_tool_printed,
     check_settled_group_held_what_was_described,
+    delivered_outcomes,
     logged_outcomes,
-    told_outcomes,
 )
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def cluster(lake: str) -> str:
 
 def test_every_delivery_ended_as_the_programs_logged(lake: str) -> None:
     rows = rows_of(Delivery, mart(lake, "share_deliveries"))
-    assert told_outcomes(rows) == logged_outcomes()
+    assert delivered_outcomes(rows) == logged_outcomes()
     check_locks_expired_when_they_did(rows)
     names = {topic_id: name for name, topic_id in topic_ids("share").items()}
     assert {(row.group_id, row.topic) for row in rows} == {(GROUP, names[str(row.topic_id)]) for row in rows}

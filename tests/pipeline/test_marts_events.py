@@ -276,10 +276,10 @@ def test_percentiles_of_latency_are_the_same_however_files_lie(spark: "SparkSess
         (row,) = apis.api_rows(spark, frame, EVERY_ROW).where("mart = 'api_latency'").collect()
         return [row.api_latency[name] for name in ("p50_us", "p95_us", "p99_us", "max_us")]
 
-    found = percentiles(rows, 2)
-    assert found == percentiles(rows[::-1], 7)
+    calculated = percentiles(rows, 2)
+    assert calculated == percentiles(rows[::-1], 7)
     ranked = sorted(micros)
-    for micros_found, percent in zip(found, (50, 95, 99, 100), strict=True):
+    for micros_found, percent in zip(calculated, (50, 95, 99, 100), strict=True):
         exact = ranked[len(ranked) * percent // 100 - 1]
         assert micros_found in ranked and exact <= micros_found <= exact * 1.0001
 

@@ -23,8 +23,8 @@ from tests.support.incidents import (
     check_members_held_what_they_logged,
     check_replication_is_what_the_tool_printed,
     check_settled_group_held_what_was_described,
+    delivered_outcomes,
     logged_outcomes,
-    told_outcomes,
 )
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def test_request_logs_tell_of_the_incidents_what_the_programs_logged(logs: str) 
     deliveries = rows_of(Delivery, mart(logs, "share_deliveries"))
     # No log has a FIN.
     unseen = {"disconnected": "moved"}
-    assert told_outcomes(deliveries) == {
+    assert delivered_outcomes(deliveries) == {
         key: unseen.get(outcomes, outcomes) for key, outcomes in logged_outcomes().items()
     }
     check_locks_expired_when_they_did(deliveries)

@@ -7,7 +7,7 @@ import pytest
 
 from kafkascope import pipeline
 
-TOLD = """
+PROGRAM = """
 import sys
 import kafkascope.pipeline
 assert not any(name.startswith(("pyspark", "pyarrow", "kafkascope.lake")) for name in sys.modules)
@@ -18,7 +18,7 @@ print(decode.__name__, ingest.__name__, marts.__name__)
 
 
 def test_functions_are_themselves_whichever_module_was_imported_first() -> None:
-    done = subprocess.run([sys.executable, "-c", TOLD], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["decode", "ingest", "build_marts"]
 
 

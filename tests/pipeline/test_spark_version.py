@@ -38,9 +38,9 @@ def test_streams_need_a_newer_one() -> None:
 
 @pytest.mark.parametrize(("module", "found"), [(object(), True), (None, False)])
 def test_the_share_source_hides_no_other_source_of_an_older_spark(
-    module: object, found: bool, monkeypatch: pytest.MonkeyPatch
+    module: object, defined: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Spark imports the modules of all sources, and registers none if one fails."""
     file = pyspark_kafkascope_share.__file__
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: module)
-    assert ("DefaultSource" in runpy.run_path(file)) is found
+    assert ("DefaultSource" in runpy.run_path(file)) is defined

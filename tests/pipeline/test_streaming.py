@@ -35,19 +35,19 @@ class Following:
 
     def __init__(self, spark: "SparkSession", folder: Path, lake: str) -> None:
         self.folder = folder
-        self.told: list[Ingested] = []
+        self.batches: list[Ingested] = []
         self._spark, self._lake = spark, make_lake(lake)
         self.query: StreamingQuery | None = None
 
     def start(self, quiet: float = NEVER) -> None:
-        self.query = start(self._spark, (str(self.folder),), self._lake, Options(), self.told.append, quiet=quiet)
+        self.query = start(self._spark, (str(self.folder),), self._lake, Options(), self.batches.append, quiet=quiet)
 
     def stop(self) -> None:
         if self.query is not None:
             self.query.stop()
 
     def new(self) -> list[str]:
-        return [Path(uri).name for batch in self.told for uri in batch.new]
+        return [Path(uri).name for batch in self.batches for uri in batch.new]
 
     def until(self, holds: Callable[[], object]) -> None:
         def alive() -> object:
@@ -99,7 +99,7 @@ def test_files_that_arrive_while_it_runs_and_while_it_is_stopped_are_one_recordi
     following.start(quiet=0)
     following.until(lambda: len(following.new()) == 5)
     assert sorted(following.new()) == [piece.name for piece in cut]
-    assert not any(batch.bad for batch in following.told)
+    assert not any(batch.bad for batch in following.batches)
     assert lake_rows(lake) == read_rows(path)
 
 
@@ -209,10 +209,10 @@ def test_a_name_that_is_no_text_is_told_and_the_others_are_read(
     except OSError:
         pytest.skip("this file system takes no such name")
     following.start(quiet=0)
-    following.until(lambda: following.told)
+    following.until(lambda: following.batches)
     path.rename(following.folder / path.name)
     following.until(following.new)
-    (problem,) = following.told[0].bad.values()
+    (problem,) = following.batches[0].bad.values()
     assert problem == f"{following.folder}/\\xff.pcap: the name isn't UTF-8; rename the file"
     assert lake_rows(lake) == read_rows(following.folder / path.name)
 

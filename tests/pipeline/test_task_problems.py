@@ -10,8 +10,8 @@ from kafkascope.capture.exchanges.account import MOST_KEPT, Account
 from kafkascope.capture.exchanges.exchanges import Recordings
 from kafkascope.lake.home import make_lake
 from kafkascope.lake.write.files import Files
-from kafkascope.pipeline.ingestion.exchange_writer import ExchangeWriter
-from kafkascope.pipeline.ingestion.problem_rows import write_problems
+from kafkascope.pipeline.ingestion.rows.exchange_writer import ExchangeWriter
+from kafkascope.pipeline.ingestion.rows.problems import write_problems
 
 
 def quarantined(folder: Path, account: Account) -> tuple[list[dict[str, Any]], dict[str, int]]:

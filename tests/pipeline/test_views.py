@@ -87,7 +87,7 @@ def test_the_sql_of_a_catalog_is_spark_s(spark: "SparkSession", home: "Lake") ->
 @pytest.mark.skipif("KAFKASCOPE_SOAK" not in os.environ, reason="runs in make soak")
 def test_delta_spark_runs_it_and_shows_the_visible_rows(home: "Lake") -> None:
     select = "SELECT exchange_id FROM traffic.exchanges ORDER BY exchange_id"
-    *_, found, described = run_statements(*catalog_sql(home, "traffic"), select, "DESCRIBE traffic.exchanges")
-    assert [row["exchange_id"] for row in found] == ["alone", "e0", "e1", "e2", "never"]
+    *_, visible, described = run_statements(*catalog_sql(home, "traffic"), select, "DESCRIBE traffic.exchanges")
+    assert [row["exchange_id"] for row in visible] == ["alone", "e0", "e1", "e2", "never"]
     comments = {row["col_name"]: row["comment"] for row in described}
     assert comments == column_texts("exchanges", comments)

@@ -62,11 +62,11 @@ def put(lake: Lake, name: str, rows: Iterable[Any]) -> None:
 def lake_of(folder: Path, marts: Mapping[str, Iterable[Any]], **recording: Any) -> Lake:
     lake = make_lake(folder)
     # One exchange unless others are given: of a lake without any nothing is said.
-    given = {"exchanges": [{"exchange_id": "e", "request_at": NOON}]} | dict(marts)
-    if "findings" in given and "incidents" not in given:
-        found = [_finding({"advice": None, "evidence": None} | plain(row)) for row in given["findings"]]
-        given["incidents"] = [incident_row(one) for one in incidents_of(found, {})]
-    for name, rows in given.items():
+    tables = {"exchanges": [{"exchange_id": "e", "request_at": NOON}]} | dict(marts)
+    if "findings" in tables and "incidents" not in tables:
+        findings = [_finding({"advice": None, "evidence": None} | plain(row)) for row in tables["findings"]]
+        tables["incidents"] = [incident_row(incident) for incident in incidents_of(findings, {})]
+    for name, rows in tables.items():
         put(lake, name, rows)
     put(lake, "captures", [{"ingest_id": "5d1f", "capture_uri": "night.pcap", "exchanges": 12} | recording])
     return lake

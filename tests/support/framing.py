@@ -24,7 +24,7 @@ from tests.support.traffic import (
     response,
 )
 
-Given = tuple[int, int, bytes | int]
+PieceEntry = tuple[int, int, bytes | int]
 
 
 class Row(NamedTuple):
@@ -105,7 +105,7 @@ class Stream:
         if opener is not None:
             self.feed((PieceKind.OPEN, REQUEST, b""), (PieceKind.OPEN, RESPONSE, b""))
 
-    def feed(self, *entries: Given) -> list[Row]:
+    def feed(self, *entries: PieceEntry) -> list[Row]:
         data = b"".join(what for _, _, what in entries if isinstance(what, bytes))
         lengths = [what if isinstance(what, int) else len(what) for _, _, what in entries]
         offsets = []

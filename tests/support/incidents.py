@@ -11,7 +11,7 @@ from tests.captures import truth
 
 HEARTBEAT_US = 1_000_000
 SECOND_US = 1_000_000
-SAID = {"ACCEPT": "accepted", "RELEASE": "released", "REJECT": "rejected"}
+OUTCOMES = {"ACCEPT": "accepted", "RELEASE": "released", "REJECT": "rejected"}
 # What a member did not end itself ends as its part in the incident has it.
 PART = {"hung": "lock_expired", "doomed": "disconnected", "leaver": "session_closed"}
 
@@ -19,7 +19,7 @@ PART = {"hung": "lock_expired", "doomed": "disconnected", "leaver": "session_clo
 Record = tuple[str, str, int, int, int]
 
 
-def told_outcomes(rows: Iterable[Delivery]) -> dict[Record, str]:
+def delivered_outcomes(rows: Iterable[Delivery]) -> dict[Record, str]:
     """Every record of every delivery."""
     outcomes: dict[Record, str] = {}
     for row in rows:
@@ -39,9 +39,9 @@ def logged_outcomes(name: str = "share") -> dict[Record, str]:
             for offset in range(event["firstOffset"], event["lastOffset"] + 1):
                 place = (event["topicId"], event["partition"], offset, event["deliveryCount"])
                 outcomes[(event["who"], *place)] = PART.get(event["who"], "open")
-        elif event["event"] == "acknowledged" and event["type"] in SAID and not _refused(events, event):
+        elif event["event"] == "acknowledged" and event["type"] in OUTCOMES and not _refused(events, event):
             place = (ids[event["topic"]], event["partition"], event["offset"], event["deliveryCount"])
-            outcomes[(event["who"], *place)] = SAID[event["type"]]
+            outcomes[(event["who"], *place)] = OUTCOMES[event["type"]]
     return outcomes
 
 

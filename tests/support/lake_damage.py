@@ -99,7 +99,7 @@ class Damage:
         folder = self._chance.choice(sorted({path.relative_to(self._lake).parts[0] for path in files}))
         return self._chance.choice([path for path in files if path.relative_to(self._lake).parts[0] == folder])
 
-    def _said(self, path: Path) -> str:
+    def _name(self, path: Path) -> str:
         return str(path.relative_to(self._lake))
 
     def _cut(self) -> str:
@@ -107,7 +107,7 @@ class Damage:
         content = path.read_bytes()
         size = self._chance.randrange(len(content) + 1)
         path.write_bytes(content[:size])
-        return f"{self._said(path)} to {size}"
+        return f"{self._name(path)} to {size}"
 
     def _flip(self) -> str:
         path = self._file()
@@ -118,29 +118,29 @@ class Damage:
                 low = self._chance.choice([0, max(0, len(content) - 400)])
                 content[self._chance.randrange(low, len(content))] = self._chance.randrange(256)
         path.write_bytes(bytes(content))
-        return self._said(path)
+        return self._name(path)
 
     def _nonsense(self) -> str:
         path = self._file()
         content = self._chance.choice([*TEXTS, self._chance.randbytes(300)])
         path.write_bytes(content)
-        return f"{self._said(path)} is {content[:20]!r}, {len(content)} bytes"
+        return f"{self._name(path)} is {content[:20]!r}, {len(content)} bytes"
 
     def _special(self) -> str:
         path = self._file()
         path.unlink()
         if self._chance.random() < 0.5:
             path.mkdir()
-            return f"{self._said(path)} is a folder"
+            return f"{self._name(path)} is a folder"
         os.mkfifo(path)
-        return f"{self._said(path)} is a pipe"
+        return f"{self._name(path)} is a pipe"
 
     def _link(self) -> str:
         path = self._file()
         path.unlink()
         to = self._chance.choice([str(self._bait), str(path), str(self._outside), "/dev/zero", "nowhere", ".."])
         path.symlink_to(to)
-        return f"{self._said(path)} leads to {to}"
+        return f"{self._name(path)} leads to {to}"
 
     def _folder(self) -> str:
         folders = sorted(path for path in self._lake.rglob("*") if path.is_dir())
@@ -149,14 +149,14 @@ class Damage:
         to = self._chance.choice([str(self._outside), str(path), "..", ".", None])
         if to is None:
             path.write_bytes(b"x")
-            return f"{self._said(path)} is a file"
+            return f"{self._name(path)} is a file"
         path.symlink_to(to)
-        return f"folder {self._said(path)} leads to {to}"
+        return f"folder {self._name(path)} leads to {to}"
 
     def _gone(self) -> str:
         path = self._file()
         path.unlink()
-        return f"{self._said(path)} is gone"
+        return f"{self._name(path)} is gone"
 
     def _add(self) -> str:
         folder = self._chance.choice(sorted(path for path in self._lake.rglob("*") if path.is_dir()))
@@ -168,7 +168,7 @@ class Damage:
         if path.exists():
             return "nothing"
         path.symlink_to(to)
-        return f"{self._said(path)} leads to {to}"
+        return f"{self._name(path)} leads to {to}"
 
     def _json(self) -> str:
         """One value of a JSON document in the place of another."""
@@ -181,7 +181,7 @@ class Damage:
         value, where = changed(value, self._chance)
         lines[number] = json.dumps(value)
         path.write_text("\n".join(lines) + "\n")
-        return f"{self._said(path)} line {number}{where}"
+        return f"{self._name(path)} line {number}{where}"
 
     def _state(self) -> str:
         """A number of what an ingest left unfinished."""
@@ -205,7 +205,7 @@ class Damage:
         for old, new in ((first, beside), (second, first), (beside, second)):
             if old != new and old.exists():
                 old.rename(new)
-        return f"{self._said(first)} and {self._said(second)}"
+        return f"{self._name(first)} and {self._name(second)}"
 
     def _stats(self) -> str:
         """What a log says of a data file: sizes, rows and bounds that no file has."""
@@ -224,7 +224,7 @@ class Damage:
                 new = bounds if kind == "bounds" else {kind: {"x": huge} if kind == "nullCount" else huge}
                 add["stats"] = json.dumps(stats | new)
         path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-        return f"{self._said(path)} {huge}"
+        return f"{self._name(path)} {huge}"
 
     def _tables(self) -> list[Path]:
         return sorted(path for path in self._lake.iterdir() if path.is_dir() and path.name[0] != "_")
@@ -242,7 +242,7 @@ class Damage:
         if action in ("remove", "both"):
             lines.append({"remove": {"path": name, "deletionTimestamp": 1, "dataChange": True}})
         path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-        return f"{self._said(path)} {action} {name}"
+        return f"{self._name(path)} {action} {name}"
 
     def _mark(self) -> str:
         """A sign of life that names another file than its own."""
@@ -288,7 +288,7 @@ class Damage:
         else:
             rows = rows.set_column(at, field, pa.array([self._value(field.type) for _ in range(count)], field.type))
         pq.write_table(rows, path)
-        return f"{self._said(path)} {kind} {field.name}"
+        return f"{self._name(path)} {kind} {field.name}"
 
     def _value(self, type_: pa.DataType) -> Any:
         if pa.types.is_timestamp(type_):

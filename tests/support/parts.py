@@ -13,8 +13,8 @@ from kafkascope.capture.base.flow import Connection
 from kafkascope.capture.exchanges.exchange_columns import to_arrow
 from kafkascope.capture.exchanges.messages import Messages
 from kafkascope.capture.reader import Reading
+from kafkascope.capture.resume.parse import parse_carried
 from kafkascope.capture.resume.run import Part
-from kafkascope.capture.resume.state import Carried
 from tests.support.flows import Packet, endpoints, random_faults, record
 from tests.support.packet_build import ethernet, ipv4, pcap, tcp
 from tests.support.traffic import conversation
@@ -92,7 +92,7 @@ def read_parts(
     for number, paths in enumerate(runs):
         run_part = replace(
             part or Part(),
-            carried=[Carried.from_json(text) for text in carried],
+            carried=[parse_carried(text) for text in carried],
             last=number == len(runs) - 1,
             reopen=reopen,
         )

@@ -89,8 +89,8 @@ def style_faults(text: str) -> list[str]:
         faults.append("no full stop at the end")
     if not (text[0].isupper() or text[0].isdigit() or text[0] == "-"):
         faults.append("no capital at the start")
-    if found := UNWANTED.search(text):
-        faults.append(f"unwanted: {found[0]!r}")
+    if match := UNWANTED.search(text):
+        faults.append(f"unwanted: {match[0]!r}")
     return faults + unwanted_words(text)
 
 

@@ -12,14 +12,15 @@ from kafkascope import __version__
 from kafkascope.cli.usage import usage_line
 from kafkascope.errors import KafkascopeError
 
-# Each is a module of `cli/commands` or `cli/commands/reference`. Only the one that runs is loaded.
+# Each is a module of `cli/commands`, or of its packages `reference` and `live`. Only the one that runs is loaded.
 REFERENCE = "apis show diff changelog errors error example vectors catalog".split()
+LIVE = "call groups describe check consume observe probe".split()
 GROUPS = {
     "Look it up": "apis show diff changelog errors error".split(),
     "Work with bytes": "decode encode example".split(),
     "Recordings": "read ingest marts report lake".split(),
     "Log directories": ["log"],
-    "Live clusters": "call groups describe check consume observe probe".split(),
+    "Live clusters": LIVE,
     "In a browser": "serve site".split(),
     "For other programs": "catalog vectors".split(),
     "This machine": "doctor warm-up completion".split(),
@@ -45,8 +46,8 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        module = f"reference.{cmd_name}" if cmd_name in REFERENCE else cmd_name
-        command = import_module(f"kafkascope.cli.commands.{module.replace('-', '_')}").run
+        package = "reference." if cmd_name in REFERENCE else "live." if cmd_name in LIVE else ""
+        command = import_module(f"kafkascope.cli.commands.{package}{cmd_name.replace('-', '_')}").run
         return command if isinstance(command, click.Command) else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

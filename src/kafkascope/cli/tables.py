@@ -5,7 +5,7 @@ If the window is too narrow for the columns, each row becomes a paragraph."""
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from kafkascope.cli.terminal import cells, padded, paint, width, wrap
+from kafkascope.cli.terminal import cells, cut_middle, padded, paint, width, wrap
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,17 +54,27 @@ def table(
             print(paint(line, *style))
 
 
-def grid(head: Sequence[str], rows: Sequence[Sequence[Content]], right: str = "", indent: str = "  ") -> None:
+def grid(
+    head: Sequence[str],
+    rows: Sequence[Sequence[Content]],
+    right: str = "",
+    indent: str = "  ",
+    dropped: Sequence[str] = (),
+    least: int | None = None,
+) -> None:
     """Prints coloured cells under dim names; `right` names the columns of numbers, separated by commas. Empty columns
-    are left out. In a narrow window a row becomes pairs of name and value."""
+    are left out. In a narrow window the columns in `dropped` are left out, in this order, until the first column has
+    room for `least` letters, and its texts are cut in the middle. If that isn't enough, a row becomes pairs of name and
+    value."""
     if not rows:
         return
-    all_cells = [[_cell(content) for content in row] for row in rows]
-    kept = [at for at in range(len(head)) if any(row[at].text for row in all_cells)]
-    names = [head[at] for at in kept]
-    body = [[row[at] for at in kept] for row in all_cells]
+    columns = [[Cell(name, ("dim",)), *map(_cell, column)] for name, *column in zip(head, *rows, strict=True)]
+    columns = [column for column in columns if any(cell.text for cell in column[1:])]
+    if least is not None:
+        _narrow(columns, dropped, least, width() - len(indent))
+    heads, *body = zip(*columns, strict=True)
+    names = [cell.text for cell in heads]
     numeric = [at for at, name in enumerate(names) if name in right.split(",")] if right else []
-    heads = [Cell(name, ("dim",)) for name in names]
     layout = _Layout([heads, *body], indent, numeric, _LEAST_LAST, cells(names[-1]), in_rows=body)
     if layout.fits:
         for row in (heads, *body):
@@ -74,6 +84,23 @@ def grid(head: Sequence[str], rows: Sequence[Sequence[Content]], right: str = ""
         words = [f"{name} {cell.text}".strip() for name, cell in zip(names, row, strict=True) if cell.text]
         if words:
             print("\n".join(_paragraph("  ".join(words), indent, "  ", max(width() - len(indent) - 2, 20))))
+
+
+def _narrow(columns: list[list[Cell]], dropped: Sequence[str], least: int, room: int) -> None:
+    def left() -> int:
+        return room - sum(2 + _widest(column) for column in columns[1:])
+
+    longest = _widest(columns[0])
+    for name in dropped:
+        if left() >= min(longest, least):
+            break
+        columns[:] = [column for column in columns if column[0].text != name]
+    if longest > left():
+        columns[0] = [Cell(cut_middle(cell.text, max(left(), 1)), cell.styles) for cell in columns[0]]
+
+
+def _widest(column: Sequence[Cell]) -> int:
+    return max(cells(cell.text) for cell in column)
 
 
 class _Layout:
@@ -89,7 +116,7 @@ class _Layout:
         in_rows: Sequence[Sequence[Cell]] | None = None,
     ) -> None:
         self._indent = indent
-        self._widths = [max(cells(row[at].text) for row in rows) for at in range(len(rows[0]))]
+        self._widths = [_widest(column) for column in zip(*rows, strict=True)]
         self._right = [at in right for at in range(len(rows[0]))]
         self._left = len(indent) + sum(self._widths[:-1]) + 2 * (len(self._widths) - 1)
         words = (word for row in (in_rows or rows) for word in row[-1].text.split())

@@ -10,6 +10,8 @@ from functools import cache, lru_cache
 from typing import TextIO
 from unicodedata import category, east_asian_width
 
+from kafkascope.formatting import printable
+
 _CODES = {
     "bold": "1",
     "dim": "2",
@@ -156,6 +158,20 @@ def cut(text: str, room: int) -> str:
         if room < 0:
             return text[:at]
     return text
+
+
+def shortened(text: str, letters: int) -> str:
+    shown = printable(text)
+    return shown if cells(shown) <= letters else f"{cut(shown, letters - 1)}…"
+
+
+def cut_middle(text: str, letters: int) -> str:
+    """Client ids of one program differ at their ends: `consumer-bil…-17`."""
+    shown = printable(text)
+    front = (letters - 1) // 2
+    if cells(shown) <= letters:
+        return shown
+    return f"{cut(shown, front)}…{cut(shown[::-1], letters - 1 - front)[::-1]}"
 
 
 def note(text: str, end: str = "\n") -> None:

@@ -13,7 +13,7 @@ threshold_option = click.option(
 
 def parse_thresholds(texts: tuple[str, ...]) -> dict[str, float]:
     from kafkascope.errors import UsageError
-    from kafkascope.health.findings.rules import limits_of
+    from kafkascope.health.findings.rules.table import limits_of
 
     thresholds: dict[str, float] = {}
     for text in texts:

@@ -4,7 +4,7 @@ import re
 
 import click
 
-from kafkascope.formatting import join_names
+from kafkascope.formatting import close_names, did_you_mean
 
 _PLAIN = (
     (r"is not a valid (?:integer(?: range)?)$", "isn't a whole number"),
@@ -22,10 +22,12 @@ _PLAIN = (
 
 
 def usage_line(error: click.UsageError) -> str:
-    """unknown option --nope; did you mean --group?"""
+    """unknown option --grup; did you mean --group?"""
     if isinstance(error, click.NoSuchOption):
-        near = join_names(error.possibilities or (), "or")
-        return f"unknown option {error.option_name}" + (f"; did you mean {near}?" if near else "")
+        # click compares the dashes too, and so takes `--nope` for `--topic`.
+        flags = {flag.strip("-"): flag for flag in error.possibilities or ()}
+        near = close_names(error.option_name.strip("-"), flags, most=3)
+        return f"unknown option {error.option_name}{did_you_mean(near)}"
     if isinstance(error, click.MissingParameter):
         choices = _choices(error.param)
         return f"{_name(error)} is missing" + (f"; choose from {choices}" if choices else "")
@@ -51,12 +53,8 @@ def _choices(parameter: click.Parameter | None) -> str:
 
 
 def _unknown_command(name: str, commands: list[str]) -> str:
-    # difflib costs 10 ms to import: only a mistake pays for it.
-    from difflib import get_close_matches
-
-    near = get_close_matches(name, commands, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"the commands are {', '.join(commands)}"
-    return f"unknown command {name}; {hint}"
+    hint = did_you_mean(close_names(name, commands), f"the commands are {', '.join(commands)}")
+    return f"unknown command {name}{hint}"
 
 
 def _name(error: click.BadParameter) -> str:

@@ -9,6 +9,7 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 
 from kafkascope.codec.json_form import parse_uuid, uuid_text
 from kafkascope.errors import NotFoundError, UsageError
+from kafkascope.formatting import close_names, did_you_mean
 from kafkascope.schema.layouts.layout import LayoutField, layout
 from kafkascope.schema.names import clip
 
@@ -182,8 +183,5 @@ async def _metadata(cluster: "Cluster", topics: list[dict[str, Any]] | None) -> 
 
 
 async def _near(cluster: "Cluster", name: str) -> str:
-    from difflib import get_close_matches
-
     topics = [topic["name"] for topic in await _metadata(cluster, None) if topic["name"]]
-    near = get_close_matches(name, topics, n=2, cutoff=0.6)
-    return f"; did you mean {' or '.join(near)}?" if near else ", or this user may not see it"
+    return did_you_mean(close_names(name, topics, most=2)) or ", or this user may not see it"

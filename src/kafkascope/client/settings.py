@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from kafkascope.errors import UsageError
+from kafkascope.schema.names import clip
 
 _DEFAULT_PORT = 9092
 # As users paste them: Java allows `SASL_SSL://host:port` in bootstrap.servers.
@@ -120,14 +121,14 @@ def parse_address(text: str, default_port: int = _DEFAULT_PORT) -> Address:
     match = _ADDRESS.fullmatch(text.strip())
     host = match and (match["six"] or match["host"])
     if match is None or not host or any(character.isspace() for character in host):
-        raise UsageError(f"'{_clip(text)}' isn't an address; write HOST:PORT, or [::1]:PORT for IPv6")
+        raise UsageError(f"'{clip(text)}' isn't an address; write HOST:PORT, or [::1]:PORT for IPv6")
     if (match["scheme"] or "").lower() in ("http", "https"):
-        raise UsageError(f"'{_clip(text)}' is a web URL, and Kafka doesn't speak HTTP; write HOST:PORT")
+        raise UsageError(f"'{clip(text)}' is a web URL, and Kafka doesn't speak HTTP; write HOST:PORT")
     if match["port"] is None:
         return Address(host, default_port)
     port = int(match["port"]) if re.fullmatch(r"[0-9]{1,5}", match["port"]) else 0
     if not 0 < port < 65536:
-        raise UsageError(f"'{_clip(match['port'])}' isn't a port (in '{_clip(text)}'); ports are 1 to 65535")
+        raise UsageError(f"'{clip(match['port'])}' isn't a port (in '{clip(text)}'); ports are 1 to 65535")
     return Address(host, port)
 
 
@@ -154,7 +155,7 @@ def parse_resolve(text: str) -> tuple[Address, Address]:
     the port stays the same."""
     named, equals, dialled = text.partition("=")
     if not equals:
-        raise UsageError(f"'{_clip(text)}' isn't valid; write HOST:PORT=ADDRESS or HOST:PORT=ADDRESS:PORT")
+        raise UsageError(f"'{clip(text)}' isn't valid; write HOST:PORT=ADDRESS or HOST:PORT=ADDRESS:PORT")
     address = parse_address(named)
     return address, parse_address(dialled, address.port)
 
@@ -168,7 +169,3 @@ def sanitize(text: str, secrets: Iterable[Secret | None] = (), most: int = 300) 
     shown = "".join(character if character.isprintable() else " " for character in text[: 4 * most])
     shown = " ".join(shown.split())
     return shown if len(shown) <= most else f"{shown[:most]}…"
-
-
-def _clip(text: str) -> str:
-    return text if len(text) <= 60 else f"{text[:60]}…"

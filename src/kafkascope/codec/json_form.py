@@ -109,12 +109,12 @@ class _ToJson:
                 return None
             raise NotCanonical
         if not field.array:
-            return self._one(field, content)
+            return self._value(field, content)
         if type(content) is not list:
             raise NotCanonical
-        return [self._one(field, item) for item in content]
+        return [self._value(field, item) for item in content]
 
-    def _one(self, field: LayoutField, content: Any) -> Any:
+    def _value(self, field: LayoutField, content: Any) -> Any:
         type_ = field.type
         if type_ == "struct":
             return self.struct(field.fields, content)
@@ -222,12 +222,12 @@ class _Read:
         if content is None:
             return None
         if not field.array:
-            return self._one(field, content, path)
+            return self._value(field, content, path)
         if not isinstance(content, list):
             raise self.fail(path, f"expected a list of {field.type}, got {_kind(content)}")
-        return [self._one(field, item, f"{path}[{index}]") for index, item in enumerate(content)]
+        return [self._value(field, item, f"{path}[{index}]") for index, item in enumerate(content)]
 
-    def _one(self, field: LayoutField, content: Any, path: str) -> Any:
+    def _value(self, field: LayoutField, content: Any, path: str) -> Any:
         match field.type:
             case "struct":
                 return self._struct(field.fields, field.source.fields, content, path)

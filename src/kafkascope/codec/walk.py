@@ -178,7 +178,7 @@ class Walk:
     def _field(self, field: LayoutField, path: str) -> Any:
         if field.array:
             return self._array(field, path)
-        return self._one(field, path, field.nullable)
+        return self._value(field, path, field.nullable)
 
     def _array(self, field: LayoutField, path: str) -> list[Any] | None:
         count = self._count(field, f"{path}#count", "int32", "count")
@@ -198,9 +198,9 @@ class Walk:
         # Refuse too many before creating the first.
         self._charge(LIST_COST + count * each, path)
         self.left += count * (each - SLOT_COST)
-        return [self._one(field, f"{path}[{index}]", False) for index in range(count)]
+        return [self._value(field, f"{path}[{index}]", False) for index in range(count)]
 
-    def _one(self, field: LayoutField, path: str, nullable: bool) -> Any:
+    def _value(self, field: LayoutField, path: str, nullable: bool) -> Any:
         type_ = field.type
         if type_ == "struct":
             return self._maybe_struct(field, path, nullable)

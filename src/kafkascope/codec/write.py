@@ -9,6 +9,7 @@ from uuid import UUID
 
 from kafkascope.codec.result import UNKNOWN_TAGS
 from kafkascope.errors import EncodeError
+from kafkascope.formatting import close_names, did_you_mean
 from kafkascope.limits import MAX_STRING_BYTES
 from kafkascope.schema.layouts.layout import Layout, LayoutField
 
@@ -82,10 +83,7 @@ class Write:
                 return f"no such field; it is called {field.name} here"
         for versions in _elsewhere(self.layout, prefix, name):
             return f"no such field in version {self.layout.version}; it is in {versions}"
-        from difflib import get_close_matches
-
-        near = get_close_matches(name, [field.name for field in fields], n=1)
-        return f"no such field{f'; did you mean {near[0]}?' if near else ''}"
+        return f"no such field{did_you_mean(close_names(name, [field.name for field in fields]))}"
 
     def _is_default(self, field: LayoutField, content: Any, path: str) -> bool:
         """If its bytes equal the default's: a struct may be incomplete, a list may be a tuple, a number an enum."""
@@ -127,7 +125,7 @@ class Write:
 
     def _field(self, field: LayoutField, value: Any, path: str) -> None:
         if not field.array:
-            self._one(field, value, path, field.nullable)
+            self._value(field, value, path, field.nullable)
             return
         if value is None:
             self._null(field, path, field.nullable)
@@ -136,7 +134,7 @@ class Write:
             raise self.fail(path, f"expected a list of {field.type}, got {shown(value)}")
         self._count(field, len(value), ">i")
         for index, item in enumerate(value):
-            self._one(field, item, f"{path}[{index}]", False)
+            self._value(field, item, f"{path}[{index}]", False)
 
     def _null(self, field: LayoutField, path: str, nullable: bool, classic: str = ">i") -> None:
         if not nullable:
@@ -146,7 +144,7 @@ class Write:
     def _count(self, field: LayoutField, count: int, classic: str) -> None:
         self.out += uvarint(count + 1) if field.compact else Struct(classic).pack(count)
 
-    def _one(self, field: LayoutField, value: Any, path: str, nullable: bool) -> None:
+    def _value(self, field: LayoutField, value: Any, path: str, nullable: bool) -> None:
         type_ = field.type
         if type_ == "struct":
             self._maybe_struct(field, value, path, nullable)

@@ -21,14 +21,14 @@ def row_of(
         column = next(column for column in columns if field.source.name in column.names)
         content = value[field.name]
         if content is not None and field.array:
-            content = [_one(field, column, item, contents) for item in content]
+            content = [_value(field, column, item, contents) for item in content]
         elif content is not None:
-            content = _one(field, column, content, contents)
+            content = _value(field, column, content, contents)
         row[column.name] = content
     return row
 
 
-def _one(field: LayoutField, column: Column, content: Any, contents: bool) -> Any:
+def _value(field: LayoutField, column: Column, content: Any, contents: bool) -> Any:
     match field.type:
         case "struct":
             return row_of(field.fields, column.children, content, contents=contents)

@@ -21,7 +21,7 @@ ASSETS = {
 @cache
 def asset(name: str) -> bytes:
     if name == "search.js":
-        from kafkascope.explorer.facts.search_script import index_script
+        from kafkascope.explorer.facts.search.script import index_script
 
         return smaller_script(index_script().encode())
     if name == "releases.xml":

@@ -57,7 +57,7 @@ def read_batch_columns(
             _, _, numbers, rows = item
             yield _table(numbers[:, :rows], np.full(rows, 2))
         elif isinstance(item, Batch):
-            yield _one(item)
+            yield _row(item)
         else:
             yield item
 
@@ -144,7 +144,7 @@ def _words(numbers: Numbers, names: tuple[str, ...]) -> pa.DictionaryArray:
     return pa.DictionaryArray.from_arrays(pa.array(numbers.astype(np.int8)), pa.array(names))
 
 
-def _one(item: Batch) -> pa.RecordBatch:
+def _row(item: Batch) -> pa.RecordBatch:
     """The row of a batch that the careful reader has read."""
     batch: RecordBatch = item.header
     values = {

@@ -119,9 +119,11 @@ def _read_one(window: Window, position: int, previous: int, unpack_sets: bool) -
         return _damaged(window, position, previous, DamageKind.UNREADABLE, _without_place(str(error)), size)
     if not header.crc_ok and not _begins_batch(window, position + size):
         # Its content may be damaged, or its length: then the next batch starts earlier.
-        found = next_batch(window, position + 1, previous, position + size)
-        if found is not None:
-            return Damage(position, found - position, DamageKind.BAD_HEADER, f"length {size - OVERHEAD_BYTES} is wrong")
+        next_at = next_batch(window, position + 1, previous, position + size)
+        if next_at is not None:
+            return Damage(
+                position, next_at - position, DamageKind.BAD_HEADER, f"length {size - OVERHEAD_BYTES} is wrong"
+            )
     return Batch(position, size, header)
 
 
@@ -131,11 +133,11 @@ def _damaged(
     """Up to the next batch. If its own length leads there, that is it."""
     if size is not None and _begins_batch(window, position + size):
         return Damage(position, size, kind, detail)
-    found = next_batch(window, position + 1, previous)
-    if found is None:
+    next_at = next_batch(window, position + 1, previous)
+    if next_at is None:
         return Damage(position, window.size - position, kind, detail)
     kind = DamageKind.BAD_HEADER if kind is DamageKind.TORN_TAIL else kind
-    return Damage(position, found - position, kind, detail)
+    return Damage(position, next_at - position, kind, detail)
 
 
 def _judged(window: Window, damage: Damage, last: bool) -> Damage:

@@ -5,7 +5,6 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import timedelta
 from hashlib import blake2b
 from time import time_ns
 
@@ -24,7 +23,7 @@ from kafkascope.lake.upkeep.superseded import without
 from kafkascope.lake.write.commit import Overtaken, commit
 from kafkascope.lake.write.files import Files, NewFile, discard
 from kafkascope.lake.write.heartbeat import Running, begin, end, seal, turn_of
-from kafkascope.pipeline.ingestion.exchange_writer import ExchangeWriter
+from kafkascope.pipeline.ingestion.rows.exchange_writer import ExchangeWriter
 
 _KIND = "observe"
 _CONNECTIONS_TABLE = "connections"
@@ -216,11 +215,11 @@ class ObservationWriter:
         self.totals.unanswered_polls += sum(polls.polls for polls in portion.failed)
         self.totals.quarantined += quarantined
 
-    def _tidy(self, age: timedelta = SAFE_AGE) -> None:
+    def _tidy(self) -> None:
         if self.totals.commits % COMPACT_AFTER == 0:
             compact(self._lake)
         if self.totals.commits % _VACUUM_AFTER == 0:
-            vacuum(self._lake, age=age)
+            vacuum(self._lake, age=SAFE_AGE)
 
 
 def _batches(calls: Iterable[ClientCall]) -> Iterator[list[ClientCall]]:

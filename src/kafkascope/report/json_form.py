@@ -7,9 +7,8 @@ from dataclasses import fields, is_dataclass
 from importlib.resources import files
 from typing import Any
 
-from kafkascope import times
 from kafkascope.report.build import Report
-from kafkascope.report.words import iso
+from kafkascope.times import iso, iso_of
 
 # Raised when programs that read the document have to change.
 _FORMAT = 1
@@ -19,15 +18,15 @@ def report_json(report: Report) -> dict[str, Any]:
     return {
         "format": _FORMAT,
         "kafkascope": report.version,
-        "made_at": times.iso(report.made_at, "seconds"),
+        "made_at": iso(report.made_at, "seconds"),
         "lake": report.lake,
         "scope": {
             "groups": list(report.scope.groups),
-            "since": iso(report.scope.since),
-            "until": iso(report.scope.until),
+            "since": iso_of(report.scope.since),
+            "until": iso_of(report.scope.until),
         },
-        "first_at": iso(report.first_at),
-        "last_at": iso(report.last_at),
+        "first_at": iso_of(report.first_at),
+        "last_at": iso_of(report.last_at),
         "exchanges": report.exchanges,
         "verdict": _plain(report.findings.verdict),
         "incidents": _plain(report.findings.incidents),
@@ -55,7 +54,7 @@ def _plain(value: Any) -> Any:
 
 def _field(name: str, value: Any) -> Any:
     if name == "at" or name.endswith("_at"):
-        return iso(value)
+        return iso_of(value)
     if name == "counts":
         return [{"delivery_count": count, "records": records} for count, records in value]
     return _plain(value)

@@ -1,17 +1,12 @@
 """Formats times, durations and numbers for the report, with a dash for unknown values."""
 
-from kafkascope import formatting, times
+from kafkascope import formatting
 from kafkascope.formatting import span
 from kafkascope.times import moment_of
 
 UNKNOWN_TEXT = "unknown"
 # For a cell of a table.
 _NOTHING = "–"
-
-
-def iso(microseconds: int | None) -> str | None:
-    moment = None if microseconds is None else moment_of(microseconds)
-    return None if moment is None else times.iso(moment)
 
 
 def day(microseconds: int) -> str:

@@ -8,8 +8,6 @@ from kafkascope.schema.model import Block, Field, ListedError, Message
 from kafkascope.schema.releases import parse_span
 from kafkascope.schema.versions import Versions, parse_versions
 
-_NO_VERSIONS = parse_versions("none")
-
 
 @dataclass(frozen=True, slots=True)
 class IndexEntry:

@@ -5,7 +5,7 @@ from fnmatch import fnmatchcase
 from functools import cache
 
 from kafkascope.errors import NotFoundError, UsageError
-from kafkascope.formatting import join_names
+from kafkascope.formatting import close_names, did_you_mean
 from kafkascope.schema.catalog import apis, index
 
 _LONGEST_ECHO = 60
@@ -80,8 +80,7 @@ def suggest(name: str, kinds: Collection[str] = API_KINDS, nothing: str = "`kafk
     other = kind_of(name)
     if other and other[1] not in kinds:
         return f"; it is {describe_kind(*other)}"
-    near = close_names(name, kinds)
-    return f"; did you mean {join_names(near, 'or')}?" if near else f"; {nothing}"
+    return did_you_mean(names_like(name, kinds), nothing)
 
 
 def kind_of(name: str) -> tuple[str, str] | None:
@@ -100,15 +99,11 @@ def describe_kind(name: str, kind: str) -> str:
     return "a record" if kind in RECORD_KINDS else "an API" if kind == "API" else f"a {kind}"
 
 
-def close_names(name: str, kinds: Collection[str] = ANY) -> list[str]:
-    # difflib costs 10 ms to import: only a mistake pays for it.
-    from difflib import get_close_matches
-
+def names_like(name: str, kinds: Collection[str] = ANY) -> list[str]:
     candidates = {lower: present for lower, present in _by_lower_name().items() if index()[present].kind in kinds}
     if "API" in kinds:
         candidates |= _apis_by_lower_name()
-    near = get_close_matches(_plain(name), candidates, n=3, cutoff=0.75)
-    return list(dict.fromkeys(candidates[item] for item in near))
+    return close_names(_plain(name), candidates, most=3, cutoff=0.75)
 
 
 def matches(text: str, pattern: str) -> bool:

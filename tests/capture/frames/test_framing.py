@@ -109,5 +109,5 @@ def test_batches_of_any_size_give_the_same_frames() -> None:
             assert read(recording.batches(size), recording) == whole, f"seed {seed}, {size} at a time"
 
 
-Given = tuple[int, int, bytes | int]
+PieceEntry = tuple[int, int, bytes | int]
 """Kind, direction, and bytes or how many are missing."""

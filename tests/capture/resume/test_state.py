@@ -12,6 +12,7 @@ import pytest
 from kafkascope.capture.exchanges.exchange_columns import to_arrow
 from kafkascope.capture.reader import Reading
 from kafkascope.capture.resume import places as carry_place
+from kafkascope.capture.resume.parse import parse_carried
 from kafkascope.capture.resume.run import IDLE_NS, Part
 from kafkascope.capture.resume.state import Carried
 from kafkascope.capture.tcp.reassembly import TRAILING_NS
@@ -193,7 +194,7 @@ def test_nothing_that_was_said_is_carried() -> None:
             ]
             assert set(strings(json.loads(carried.to_json()))) <= {*texts, None}
             assert carried.first_place is not None
-            assert Carried.from_json(carried.to_json()) == carried
+            assert parse_carried(carried.to_json()) == carried
 
 
 def strings(value: Any) -> list[str]:
@@ -326,7 +327,7 @@ def test_rejects_what_no_run_has_left(change: dict[str, Any]) -> None:
     _, reading = run(first, Part(last=False))
     values = json.loads(reading.carried[0].to_json())
     with pytest.raises(InputError, match="the state of an earlier run"):
-        Carried.from_json(json.dumps(values | change))
+        parse_carried(json.dumps(values | change))
 
 
 @pytest.mark.parametrize(
@@ -350,4 +351,4 @@ def test_rejects_numbers_that_would_lead_the_kernels_astray(name: str, at: int |
     else:
         stream[name][at] = value
     with pytest.raises(InputError, match="can't be read"):
-        Carried.from_json(json.dumps(values))
+        parse_carried(json.dumps(values))

@@ -32,7 +32,7 @@ from kafkascope.client.describe.streams_values import (
 )
 from kafkascope.client.describe.streams_values import TopologyStatus as StreamsStatus
 from kafkascope.client.describe.values import Setting, TopicAssignment
-from kafkascope.health.findings.rules import RULES
+from kafkascope.health.findings.rules.table import RULES
 
 DOCS = Path(__file__).parents[3] / "docs"
 NOON = 1_794_744_000_000_000

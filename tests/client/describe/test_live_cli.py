@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import pytest
 
-from kafkascope.cli.commands.describe import run as describe
+from kafkascope.cli.commands.live.describe import run as describe
 from kafkascope.cli.main import main
 from lab.cluster import Cluster
 from lab.stage import Stage

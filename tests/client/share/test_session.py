@@ -25,7 +25,7 @@ from kafkascope.codec.message import encode
 from kafkascope.limits import MAX_HELD_RANGES
 
 TOPIC = UUID(int=5)
-ZERO, ONE = SharePartition(TOPIC, 0), SharePartition(TOPIC, 1)
+FIRST, SECOND = SharePartition(TOPIC, 0), SharePartition(TOPIC, 1)
 LIMITS = FetchLimits()
 EARLIER, LATER = DeliveryId(1, -2), DeliveryId(1, -1)
 
@@ -43,7 +43,7 @@ def response(*rows: dict[str, Any], code: int = 0, lock: int = 30_000) -> dict[s
     return value | {"responses": topics, "nodeEndpoints": []}
 
 
-def opened(*acquired: tuple[int, int, int], wanted: frozenset[SharePartition] = frozenset((ZERO,))) -> ShareSession:
+def opened(*acquired: tuple[int, int, int], wanted: frozenset[SharePartition] = frozenset((FIRST,))) -> ShareSession:
     """With one fetch done at time 0."""
     session = ShareSession(1, "g", "m")
     session.wanted = wanted
@@ -61,12 +61,12 @@ def names(value: dict[str, Any], field: str = "topics") -> list[int]:
 
 
 def test_a_first_fetch_names_all_partitions_and_later_ones_only_changes() -> None:
-    session = opened(wanted=frozenset((ZERO, ONE)))
+    session = opened(wanted=frozenset((FIRST, SECOND)))
     quiet = session.request(1.0, LIMITS, flush=False)
     assert quiet is not None
     assert (names(quiet.value), quiet.value["shareSessionEpoch"]) == ([], 1)
     session.received(response(), 1.0)
-    session.wanted = frozenset((ONE, SharePartition(TOPIC, 2)))
+    session.wanted = frozenset((SECOND, SharePartition(TOPIC, 2)))
     changed = session.request(2.0, LIMITS, flush=False)
     assert changed is not None
     assert (names(changed.value), names(changed.value, "forgottenTopicsData")) == ([2], [0])
@@ -74,7 +74,7 @@ def test_a_first_fetch_names_all_partitions_and_later_ones_only_changes() -> Non
 
 def test_acknowledgements_ride_on_the_next_fetch() -> None:
     session = opened((0, 9, 1))
-    session.holdings[ZERO].acknowledge(0, 4, Acknowledge.ACCEPT)
+    session.holdings[FIRST].acknowledge(0, 4, Acknowledge.ACCEPT)
     fetch = session.request(1.0, LIMITS, flush=True)
     assert fetch is not None and fetch.api == FETCH_API
     batches = fetch.value["topics"][0]["partitions"][0]["acknowledgementBatches"]
@@ -84,7 +84,7 @@ def test_acknowledgements_ride_on_the_next_fetch() -> None:
 
 def test_acknowledgements_go_alone_if_no_fetch_is_wanted() -> None:
     session = opened((0, 9, 1))
-    session.holdings[ZERO].acknowledge(0, 0, Acknowledge.REJECT)
+    session.holdings[FIRST].acknowledge(0, 0, Acknowledge.REJECT)
     assert session.request(1.0, None, flush=False) is None
     alone = session.request(1.0, None, flush=True)
     assert alone is not None and (alone.api, alone.epoch) == ("ShareAcknowledge", 1)
@@ -93,24 +93,24 @@ def test_acknowledgements_go_alone_if_no_fetch_is_wanted() -> None:
 def test_a_partition_that_is_fetched_no_more_is_acknowledged_without_fetching_it() -> None:
     """A ShareFetch that names it would put it back into the session."""
     session = opened((0, 9, 1))
-    session.wanted = frozenset((ONE,))
-    session.holdings[ZERO].acknowledge(0, 9, Acknowledge.ACCEPT)
+    session.wanted = frozenset((SECOND,))
+    session.holdings[FIRST].acknowledge(0, 9, Acknowledge.ACCEPT)
     request = session.request(1.0, LIMITS, flush=False)
     assert request is not None and request.api == "ShareAcknowledge"
 
 
 def test_a_renewal_goes_alone_and_restarts_the_lock() -> None:
     session = opened((0, 9, 1))
-    session.holdings[ZERO].acknowledge(0, 9, Acknowledge.RENEW)
+    session.holdings[FIRST].acknowledge(0, 9, Acknowledge.RENEW)
     request = session.request(20.0, LIMITS, flush=False)
     assert request is not None and request.value["isRenewAck"] is True
     session.received(response(row(0)), 20.0)
-    assert session.holdings[ZERO].find(5) == (1, 50.0)
+    assert session.holdings[FIRST].find(5) == (1, 50.0)
 
 
 def test_an_acknowledgement_during_a_renewal_follows_it() -> None:
     session = opened((0, 0, 1))
-    holding = session.holdings[ZERO]
+    holding = session.holdings[FIRST]
     holding.acknowledge(0, 0, Acknowledge.RENEW)
     session.request(1.0, None, flush=False)
     assert holding.acknowledge(0, 0, Acknowledge.ACCEPT) == []
@@ -122,14 +122,14 @@ def test_an_acknowledgement_during_a_renewal_follows_it() -> None:
 
 def test_a_result_that_is_missing_in_the_response_is_reported_as_missing() -> None:
     session = opened((0, 9, 1))
-    session.holdings[ZERO].acknowledge(0, 9, Acknowledge.ACCEPT)
+    session.holdings[FIRST].acknowledge(0, 9, Acknowledge.ACCEPT)
     session.request(1.0, LIMITS, flush=False)
     assert [(r.code, r.sent) for r in session.received(response(), 1.0).results] == [(NO_RESULT, True)]
 
 
 def test_a_failed_state_write_is_tried_again_until_the_lock_ends() -> None:
     session = opened((0, 9, 1))
-    session.holdings[ZERO].acknowledge(0, 9, Acknowledge.ACCEPT)
+    session.holdings[FIRST].acknowledge(0, 9, Acknowledge.ACCEPT)
     session.request(1.0, None, flush=True)
     assert session.received(response(row(0, errorCode=15)), 1.0).results == []
     assert session.request(1.05, None, flush=True) is None, "it waits before it tries again"
@@ -141,7 +141,7 @@ def test_a_failed_state_write_is_tried_again_until_the_lock_ends() -> None:
 def test_a_refusal_after_a_failed_state_write_leaves_open_what_counted() -> None:
     """The first try may be stored: then another leader finds the records accepted."""
     session = opened((0, 9, 1))
-    session.holdings[ZERO].acknowledge(0, 9, Acknowledge.ACCEPT)
+    session.holdings[FIRST].acknowledge(0, 9, Acknowledge.ACCEPT)
     session.request(1.0, None, flush=True)
     session.received(response(row(0, errorCode=15)), 1.0)
     session.request(2.0, None, flush=True)
@@ -151,7 +151,7 @@ def test_a_refusal_after_a_failed_state_write_leaves_open_what_counted() -> None
 
 def test_a_lost_connection_ends_everything_that_was_held_there() -> None:
     session = opened((0, 9, 1))
-    session.holdings[ZERO].acknowledge(0, 4, Acknowledge.ACCEPT)
+    session.holdings[FIRST].acknowledge(0, 4, Acknowledge.ACCEPT)
     session.request(1.0, LIMITS, flush=False)
     outcome = session.lost(1.0)
     assert [(result.code, result.records) for result in outcome.results] == [(CONNECTION_LOST, 5)]
@@ -160,7 +160,7 @@ def test_a_lost_connection_ends_everything_that_was_held_there() -> None:
 
 @pytest.mark.parametrize("code", [122, 123, 133])
 def test_a_session_that_is_gone_is_opened_again_with_all_partitions(code: int) -> None:
-    session = opened(wanted=frozenset((ZERO, ONE)))
+    session = opened(wanted=frozenset((FIRST, SECOND)))
     session.request(1.0, LIMITS, flush=False)
     session.received(response(code=code), 1.0)
     again = session.request(2.0, LIMITS, flush=False)
@@ -169,7 +169,7 @@ def test_a_session_that_is_gone_is_opened_again_with_all_partitions(code: int) -
 
 def test_a_broker_with_too_many_sessions_is_reported_once() -> None:
     session = ShareSession(1, "g", "m")
-    session.wanted = frozenset((ZERO,))
+    session.wanted = frozenset((FIRST,))
     problems = []
     for now in (0.0, 10.0, 20.0):
         assert session.request(now, LIMITS, flush=False) is not None
@@ -179,21 +179,21 @@ def test_a_broker_with_too_many_sessions_is_reported_once() -> None:
 
 def test_a_redelivery_ends_what_was_held_before() -> None:
     session = opened((0, 9, 1))
-    session.holdings[ZERO].acknowledge(3, 3, Acknowledge.ACCEPT)
-    session.epoch, session._known = 1, frozenset((ZERO,))
+    session.holdings[FIRST].acknowledge(3, 3, Acknowledge.ACCEPT)
+    session.epoch, session._known = 1, frozenset((FIRST,))
     session.request(1.0, LIMITS, flush=False)
     held_again = response(row(0, (0, 9, 2), acknowledgeErrorCode=121))
     codes = [result.code for result in session.received(held_again, 1.0).results]
     assert codes == [121]
-    assert session.holdings[ZERO].find(3) == (2, 31.0)
-    holding = Holding(ZERO)
+    assert session.holdings[FIRST].find(3) == (2, 31.0)
+    holding = Holding(FIRST)
     holding.acquire([Acquired(0, 3, 1)], EARLIER, 10.0)
     holding.acknowledge(0, 0, Acknowledge.ACCEPT)
     assert [result.code for result in holding.acquire([Acquired(0, 3, 2)], LATER, 20.0)] == [DELIVERED_AGAIN]
 
 
 def test_an_acknowledgement_of_an_earlier_delivery_never_ends_the_present_one() -> None:
-    holding = Holding(ZERO)
+    holding = Holding(FIRST)
     holding.acquire([Acquired(0, 9, 1)], EARLIER, 10.0)
     holding.acquire([Acquired(3, 5, 2)], LATER, 20.0)
     refused = holding.acknowledge(2, 6, Acknowledge.RELEASE, EARLIER)
@@ -215,7 +215,7 @@ def test_a_leader_that_moved_is_named_and_its_locks_are_gone() -> None:
 
 def test_the_close_carries_what_is_queued_and_releases_the_rest() -> None:
     session = opened((0, 9, 1))
-    session.holdings[ZERO].acknowledge(0, 1, Acknowledge.ACCEPT)
+    session.holdings[FIRST].acknowledge(0, 1, Acknowledge.ACCEPT)
     session.close()
     request = session.request(1.0, None, flush=False)
     assert request is not None and (request.api, request.value["shareSessionEpoch"]) == ("ShareAcknowledge", -1)
@@ -233,7 +233,7 @@ def test_epochs_wrap_to_one() -> None:
 
 def test_overlapping_inverted_and_negative_ranges_are_left_out() -> None:
     session = ShareSession(1, "g", "m")
-    session.wanted = frozenset((ZERO,))
+    session.wanted = frozenset((FIRST,))
     session.request(0.0, LIMITS, flush=False)
     outcome = session.received(response(row(0, (5, 9, 1), (7, 12, 3), (30, 20, 1), (-5, -1, 1))), 0.0)
     assert outcome.deliveries[0].acquired == (Acquired(5, 9, 1), Acquired(10, 12, 3))
@@ -242,7 +242,7 @@ def test_overlapping_inverted_and_negative_ranges_are_left_out() -> None:
 
 def test_records_of_a_partition_that_was_not_asked_for_are_ignored() -> None:
     session = ShareSession(1, "g", "m")
-    session.wanted = frozenset((ZERO,))
+    session.wanted = frozenset((FIRST,))
     session.request(0.0, LIMITS, flush=False)
     outcome = session.received(response(row(1, (0, 9, 1))), 0.0)
     assert (outcome.deliveries, outcome.ignored) == ([], 1)
@@ -255,7 +255,7 @@ def test_short_neighbouring_ranges_go_as_one_batch_with_a_type_for_each_offset()
         AcknowledgeRange(3, 3, 0),
         AcknowledgeRange(9, 99, 1),
     ]
-    value = acknowledge_request("g", "m", 3, {ZERO: ranges})
+    value = acknowledge_request("g", "m", 3, {FIRST: ranges})
     assert value["topics"][0]["partitions"][0]["acknowledgementBatches"] == [
         {"firstOffset": 0, "lastOffset": 3, "acknowledgeTypes": [1, 2, 2, 0]},
         {"firstOffset": 9, "lastOffset": 99, "acknowledgeTypes": [1]},
@@ -265,7 +265,7 @@ def test_short_neighbouring_ranges_go_as_one_batch_with_a_type_for_each_offset()
 @pytest.mark.parametrize("version", [1, 2])
 def test_requests_fit_their_version(version: int) -> None:
     session = opened((0, 9, 1))
-    session.holdings[ZERO].acknowledge(0, 4, Acknowledge.ACCEPT)
+    session.holdings[FIRST].acknowledge(0, 4, Acknowledge.ACCEPT)
     fetch = session.request(1.0, LIMITS, flush=False)
     assert fetch is not None and not needs_version_2(FETCH_API, fetch.value)
     assert encode("ShareFetchRequest", version, for_version(FETCH_API, fetch.value, version))
@@ -279,10 +279,10 @@ def test_requests_fit_their_version(version: int) -> None:
 
 def test_record_limit_and_renewal_need_version_2() -> None:
     session = ShareSession(1, "g", "m")
-    session.wanted = frozenset((ZERO,))
+    session.wanted = frozenset((FIRST,))
     fetch = session.request(0.0, FetchLimits(mode=AcquireMode.RECORD_LIMIT), flush=False)
     assert fetch is not None and needs_version_2(FETCH_API, fetch.value)
-    renewal = acknowledge_request("g", "m", 1, {ZERO: [AcknowledgeRange(0, 0, Acknowledge.RENEW)]})
+    renewal = acknowledge_request("g", "m", 1, {FIRST: [AcknowledgeRange(0, 0, Acknowledge.RENEW)]})
     assert needs_version_2("ShareAcknowledge", renewal)
 
 
@@ -328,9 +328,9 @@ def test_the_last_heartbeat_has_epoch_minus_1() -> None:
 def test_ranges_beyond_the_cap_are_left_to_expire() -> None:
     """A range for each offset, from a broker that has no end of them."""
     session = ShareSession(1, "g", "m")
-    session.wanted = frozenset((ZERO, ONE))
+    session.wanted = frozenset((FIRST, SECOND))
     session.request(0.0, LIMITS, flush=False)
     many = [(2 * number, 2 * number, 1) for number in range(MAX_HELD_RANGES)]
     outcome = session.received(response(row(0, *many), row(1, (0, 0, 1))), 0.0)
     assert (session.held_ranges, outcome.ignored) == (MAX_HELD_RANGES, 1)
-    assert list(session.holdings) == [ZERO]
+    assert list(session.holdings) == [FIRST]

@@ -97,7 +97,7 @@ def test_names_of_messages_complete_as_they_are_typed(tab: Tab) -> None:
     expect(tab.page.locator('#names option[value="ShareFetchResponse:2"]')).to_have_count(1)
     tab.page.locator("#as").fill("sharefetchresponse:")
     expect(options).to_have_count(3)
-    assert [one.get_attribute("value") for one in options.all()] == [f"ShareFetchResponse:{v}" for v in (2, 1, 0)]
+    assert [option.get_attribute("value") for option in options.all()] == [f"ShareFetchResponse:{v}" for v in (2, 1, 0)]
 
 
 def test_the_form_folds_away_above_a_result(tab: Tab) -> None:

@@ -66,13 +66,13 @@ def misses(tab: Tab) -> str | None:
 
 
 def fragments(tab: Tab) -> list[str]:
-    found: list[str] = tab.page.evaluate(
+    listed: list[str] = tab.page.evaluate(
         """() => {
             const links = [...document.querySelectorAll('main a[href^="#"]')];
             return [...new Set(links.map((one) => one.getAttribute("href")))];
         }"""
     )
-    return found
+    return listed
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -89,7 +89,7 @@ def test_links_of_a_page_into_itself_land_on_their_targets(tabs: Callable[..., T
     for fragment in listed[:12] + listed[12 :: max(1, len(listed) // 12)]:
         tab.page.evaluate(CLICK, fragment)
         wrong.append(misses(tab))
-    assert [one for one in wrong if one] == []
+    assert [miss for miss in wrong if miss] == []
 
 
 @pytest.mark.parametrize("script", [True, False])

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from kafkascope.explorer.facts.search import search
+from kafkascope.explorer.facts.search.find import search
 from tests.explorer.browser.conftest import Tab
 from tests.explorer.facts.test_search import ASKED, FIRST, OTHERS
 
@@ -213,8 +213,8 @@ def test_the_search_of_the_browser_is_that_of_the_server(tab: Tab) -> None:
     tab.page.wait_for_function("() => Boolean(window.kafkascope?.search)")
     queries = [*(query for query, _ in (*ASKED, *FIRST)), *OTHERS]
     results = tab.page.evaluate("queries => queries.map((query) => window.kafkascope.search(query))", queries)
-    for query, found in zip(queries, results, strict=True):
-        assert [tuple(row) for row in found] == [(e.text, e.about, e.address) for e in search(query)], query
+    for query, ranked in zip(queries, results, strict=True):
+        assert [tuple(row) for row in ranked] == [(e.text, e.about, e.address) for e in search(query)], query
 
 
 @pytest.mark.parametrize("script", [True, False])

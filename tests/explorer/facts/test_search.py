@@ -5,9 +5,9 @@ import re
 
 import pytest
 
-from kafkascope.explorer.facts.search import MOST_RESULTS, search
-from kafkascope.explorer.facts.search_entries import entries
-from kafkascope.explorer.facts.search_script import index_script
+from kafkascope.explorer.facts.search.entries import entries
+from kafkascope.explorer.facts.search.find import MOST_RESULTS, search
+from kafkascope.explorer.facts.search.script import index_script
 from kafkascope.schema.catalog import apis, index
 from kafkascope.schema.errors.error_codes import error_codes
 from kafkascope.schema.releases import releases

@@ -9,9 +9,10 @@ import pytest
 from kafkascope.errors import UsageError
 from kafkascope.health.findings.diagnosis import Finding, finding_order, findings_of, verdict_of
 from kafkascope.health.findings.needs import NEEDS, Where, needs_of
-from kafkascope.health.findings.rules import RULES
-from tests.health.findings_cases import CASES, Marts, lasting, refused, warmup
+from kafkascope.health.findings.rules.table import RULES
+from tests.health.findings_cases import CASES
 from tests.health.findings_rows import MINUTE, SECOND, T0, row
+from tests.health.trouble_rows import Marts, lasting, refused, warmup
 
 
 def expired(at: int, **values: Any) -> dict[str, Any]:

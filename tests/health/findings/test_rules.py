@@ -3,9 +3,10 @@
 import pytest
 
 from kafkascope.health.findings.diagnosis import findings_of
-from kafkascope.health.findings.rules import RULES
-from tests.health.findings_cases import (
-    CASES,
+from kafkascope.health.findings.rules.table import RULES
+from tests.health.findings_cases import CASES
+from tests.health.findings_rows import MINUTE, SECOND, T0, row
+from tests.health.trouble_rows import (
     Marts,
     calls,
     elections,
@@ -24,7 +25,6 @@ from tests.health.findings_cases import (
     unreadable,
     warmup,
 )
-from tests.health.findings_rows import MINUTE, SECOND, T0, row
 
 
 def test_every_rule_has_a_case_and_every_case_a_rule() -> None:

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 
-from kafkascope.health.findings.rules import RULES
+from kafkascope.health.findings.rules.table import RULES
 from kafkascope.health.incidents.causes import CAUSES, ORDINARY_ERRORS, Join
 from kafkascope.health.incidents.facts import AFTER_US
 from kafkascope.health.incidents.incident import WEIGHTS, Incident
 from kafkascope.report.incident_words import CAUSE_WORDS
 from tests.health.findings_cases import CASES
-from tests.health.incidents.told import told
+from tests.health.incidents.diagnosed import diagnosed
 
 PAGE = Path(__file__).parents[3] / "docs" / "findings.md"
 IS = {
@@ -64,16 +64,16 @@ def _shared(join: Join) -> str:
 
 def simulated() -> str:
     """Of the rows that show each rule, the incidents that have an account of their own, each cause once a rule."""
-    made = [(name, incident) for name, (marts, *_) in CASES.items() for incident in told(marts)[1]]
-    own = {(name, one.cause): one for name, one in made if one.cause not in RULES}
-    return "\n".join(paragraph for one in own.values() for paragraph in paragraphs(one))
+    made = [(name, incident) for name, (marts, *_) in CASES.items() for incident in diagnosed(marts)[1]]
+    own = {(name, incident.cause): incident for name, incident in made if incident.cause not in RULES}
+    return "\n".join(paragraph for incident in own.values() for paragraph in paragraphs(incident))
 
 
-def paragraphs(one: Incident) -> Iterator[str]:
-    yield f"**{one.title}**\n"
-    yield f"{one.explanation}\n"
-    yield f"*{one.cause}, {one.confidence}.* {one.advice}\n"
-    yield f"*What would disprove it:* {one.disproof}\n"
+def paragraphs(incident: Incident) -> Iterator[str]:
+    yield f"**{incident.title}**\n"
+    yield f"{incident.explanation}\n"
+    yield f"*{incident.cause}, {incident.confidence}.* {incident.advice}\n"
+    yield f"*What would disprove it:* {incident.disproof}\n"
 
 
 def part(name: str) -> str:

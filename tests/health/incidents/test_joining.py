@@ -10,9 +10,10 @@ from kafkascope.health.incidents.causes import CAUSES
 from kafkascope.health.incidents.diagnosis import incidents_of, verdict_of
 from kafkascope.health.incidents.incident import incident_order, key_of
 from tests.health.findings.test_diagnosis import all_cases
-from tests.health.findings_cases import CASES, late
+from tests.health.findings_cases import CASES
 from tests.health.findings_rows import MINUTE, SECOND, T0, row
-from tests.health.incidents.told import joined, roles, told
+from tests.health.incidents.diagnosed import diagnosed, joined, roles
+from tests.health.trouble_rows import late
 
 CLUSTER = "Ab-1"
 LEADER, OTHER = "10.0.0.1:9092", "10.0.0.2:9092"
@@ -44,8 +45,8 @@ def follower_behind(node: int, since: int, seconds: int, cluster: str = CLUSTER)
     """It sends nothing for so long, and fetches again a second later."""
     common = {"cluster_id": cluster, "replica_id": node}
     others = [
-        row("quorum_replicas", cluster_id=cluster, replica_id=one, role=role, observed_at=since + seconds * SECOND)
-        for one, role in ((7, "leader"), (8, "follower"), (9, "follower"))
+        row("quorum_replicas", cluster_id=cluster, replica_id=other, role=role, observed_at=since + seconds * SECOND)
+        for other, role in ((7, "leader"), (8, "follower"), (9, "follower"))
     ]
     behind = row("quorum_replicas", observed_at=since + seconds * SECOND, fetch_age_ms=seconds * 1000, lag=15, **common)
     back = row("quorum_replicas", observed_at=since + (seconds + 1) * SECOND, fetch_age_ms=100, **common)
@@ -68,8 +69,8 @@ def slow(api: str, broker: str, p99_ms: int = 7_000) -> Marts:
 
 
 def held(member: str, outcome: str, **values: Any) -> Marts:
-    given = {"member_id": member, "client_id": member, "outcome": outcome, "outcome_at": T0 + 30 * SECOND, **values}
-    return {"share_deliveries": [row("share_deliveries", last_offset=3, broker_address=LEADER, **given)]}
+    delivery = {"member_id": member, "client_id": member, "outcome": outcome, "outcome_at": T0 + 30 * SECOND, **values}
+    return {"share_deliveries": [row("share_deliveries", last_offset=3, broker_address=LEADER, **delivery)]}
 
 
 def archived() -> Marts:
@@ -78,7 +79,7 @@ def archived() -> Marts:
 
 
 def test_every_finding_is_in_exactly_one_incident() -> None:
-    findings, incidents = told(all_cases())
+    findings, incidents = diagnosed(all_cases())
     parts = [part.key for incident in incidents for part in incident.consequences]
     assert sorted(parts) == sorted(map(key_of, findings))
     assert len(set(parts)) == len(parts)
@@ -87,7 +88,7 @@ def test_every_finding_is_in_exactly_one_incident() -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_incidents_do_not_depend_on_the_order_of_rows_or_findings(seed: int) -> None:
     marts = all_cases()
-    findings, expected = told(marts)
+    findings, expected = diagnosed(marts)
     for rows in marts.values():
         random.Random(seed).shuffle(rows)
     random.Random(seed).shuffle(findings)
@@ -104,7 +105,7 @@ def test_partitions_that_changed_leaders_belong_to_the_node_that_was_lost() -> N
         ]
 
     marts = joined(brokers(), leader_killed(), {"partition_events": [*changes(CLUSTER, 3), *changes("another", 3)]})
-    _, incidents = told(marts)
+    _, incidents = diagnosed(marts)
     by_cause = {incident.cause: incident for incident in incidents}
     roles = {part.role: part.subject for part in by_cause["node_down"].consequences}
     assert roles["partitions that lost a replica"] == f"orders-0 of cluster {CLUSTER}"
@@ -112,7 +113,7 @@ def test_partitions_that_changed_leaders_belong_to_the_node_that_was_lost() -> N
 
 
 def test_a_killed_leader_is_one_incident_with_what_followed() -> None:
-    _, (first, *others) = told(
+    _, (first, *others) = diagnosed(
         joined(
             brokers(),
             leader_killed(),
@@ -139,14 +140,14 @@ def test_a_killed_leader_is_one_incident_with_what_followed() -> None:
 
 
 def test_a_leader_that_falls_silent_froze() -> None:
-    _, (first,) = told(leader_killed(detail="node 1 didn't respond to a fetch for 2100 ms"))
+    _, (first,) = diagnosed(leader_killed(detail="node 1 didn't respond to a fetch for 2100 ms"))
     assert (first.cause, first.confidence) == ("node_frozen", "likely")
-    _, (first,) = told(leader_killed(cause="timeout", detail=None))
+    _, (first,) = diagnosed(leader_killed(cause="timeout", detail=None))
     assert (first.cause, first.confidence) == ("leader_lost", "possible")
 
 
 def test_a_frozen_follower_and_a_killed_leader_are_two_incidents_and_the_worse_leads() -> None:
-    findings, (first, second) = told(joined(follower_behind(2, T0 - 20 * SECOND, 5), leader_killed()))
+    findings, (first, second) = diagnosed(joined(follower_behind(2, T0 - 20 * SECOND, 5), leader_killed()))
     assert [finding.rule for finding in findings] == ["quorum_follower_behind", "quorum_leader_lost"]
     assert (first.cause, second.cause) == ("node_down", "node_frozen")
     assert second.title == "Controller node `2` froze for at least 5 s and fell 15 records behind in the metadata log."
@@ -157,7 +158,7 @@ def test_slow_calls_at_a_frozen_node_are_its_consequence_and_those_at_others_if_
     frozen = joined(brokers(), follower_behind(1, T0 + 10 * SECOND, 10))
     slow_there = joined(slow("Produce", LEADER), slow("Metadata", LEADER))
     slow_elsewhere = joined(slow("Produce", OTHER), slow("Metadata", OTHER))
-    _, incidents = told(joined(frozen, slow_there, slow_elsewhere))
+    _, incidents = diagnosed(joined(frozen, slow_there, slow_elsewhere))
     by_cause = {incident.cause: incident for incident in incidents}
     expected = [*[("slow calls", LEADER)] * 2, ("writes that wait for the replica", OTHER)]
     parts = by_cause["node_frozen"].consequences[1:]
@@ -168,33 +169,33 @@ def test_slow_calls_at_a_frozen_node_are_its_consequence_and_those_at_others_if_
 
 def test_a_node_that_closed_its_connection_when_it_fell_silent_went_down() -> None:
     behind = follower_behind(2, T0, 5)
-    since = min(finding.from_at for finding in told(behind)[0])
+    since = min(finding.from_at for finding in diagnosed(behind)[0])
     for after_us, cause in ((200_000, "node_down"), (4 * SECOND, "node_frozen")):
         closing = row("quorum_events", kind="disconnected", node_id=2, cluster_id=CLUSTER) | {
             "occurred_at": since + after_us
         }
-        _, (only,) = told(joined(behind, {"quorum_events": [closing]}))
+        _, (only,) = diagnosed(joined(behind, {"quorum_events": [closing]}))
         assert only.cause == cause
-    assert told(behind)[1][0].cause == "node_frozen"
+    assert diagnosed(behind)[1][0].cause == "node_frozen"
 
 
 def test_a_member_that_needs_most_of_its_lock_is_slow_unless_its_locks_expire() -> None:
-    _, (alone,) = told(late(60, 25))
+    _, (alone,) = diagnosed(late(60, 25))
     assert (alone.cause, alone.subject) == ("member_slow", "g")
     assert alone.title == "Member `c1` of share group `g` took up to 25 s of the 30 s lock to acknowledge 60 records."
     assert "--entity-name g " in alone.advice
-    _, (hung,) = told(joined(late(60, 25), held("c1", "lock_expired")))
+    _, (hung,) = diagnosed(joined(late(60, 25), held("c1", "lock_expired")))
     assert (hung.cause, roles(hung)[1:]) == ("member_hung", [("late acknowledgements", "share_slow_acknowledgement")])
 
 
 def test_a_replica_that_falls_behind_while_nobody_leads_is_a_consequence() -> None:
-    _, (first,) = told(joined(leader_killed(duration_ms=4000), follower_behind(3, T0 - SECOND + 100_000, 3)))
+    _, (first,) = diagnosed(joined(leader_killed(duration_ms=4000), follower_behind(3, T0 - SECOND + 100_000, 3)))
     assert first.cause == "node_down"
     assert ("replica behind", "quorum_follower_behind") in roles(first)
 
 
 def test_clusters_stay_apart() -> None:
-    _, incidents = told(joined(leader_killed(), follower_behind(1, T0 + SECOND, 5, "Ab-2")))
+    _, incidents = diagnosed(joined(leader_killed(), follower_behind(1, T0 + SECOND, 5, "Ab-2")))
     assert sorted(incident.subject for incident in incidents) == [
         f"node 1 of cluster {CLUSTER}",
         "node 1 of cluster Ab-2",
@@ -203,18 +204,18 @@ def test_clusters_stay_apart() -> None:
 
 def test_what_begins_later_is_another_incident() -> None:
     near, far = (joined(leader_killed(), follower_behind(1, T0 + wait, 5)) for wait in (30 * SECOND, 10 * MINUTE))
-    assert (len(told(near)[1]), len(told(far)[1])) == (1, 2)
+    assert (len(diagnosed(near)[1]), len(diagnosed(far)[1])) == (1, 2)
 
 
 def test_errors_of_another_kind_are_no_consequence_of_an_outage() -> None:
-    _, incidents = told(joined(brokers(), leader_killed(), failing("Produce", "TOPIC_AUTHORIZATION_FAILED", 40)))
+    _, incidents = diagnosed(joined(brokers(), leader_killed(), failing("Produce", "TOPIC_AUTHORIZATION_FAILED", 40)))
     assert {incident.cause for incident in incidents} == {"node_down", "access_denied"}
 
 
 def test_a_hung_member_and_a_poison_record_of_one_group_are_two_incidents() -> None:
     near_limit = {"share_group_health": [row("share_group_health", near_limit=2)]}
     refused = failing("ShareAcknowledge", "INVALID_RECORD_STATE", 3, client="hung")
-    _, (first, second) = told(joined(held("hung", "lock_expired"), archived(), near_limit, refused))
+    _, (first, second) = diagnosed(joined(held("hung", "lock_expired"), archived(), near_limit, refused))
     assert (first.cause, first.impact) == ("poison_record", {"records_archived": 1})
     assert ("records near the delivery limit", "share_near_limit") in roles(first)
     assert "--topic orders --partition 0 --offset 42 " in first.advice
@@ -227,10 +228,10 @@ def test_a_hung_member_and_a_poison_record_of_one_group_are_two_incidents() -> N
 
 def test_members_that_lose_their_broker_have_not_crashed() -> None:
     died = joined(brokers(), leader_killed(), held("m1", "disconnected", outcome_at=T0 + SECOND))
-    _, (first,) = told(died)
+    _, (first,) = diagnosed(died)
     assert (first.cause, first.impact["records_late"]) == ("node_down", 4)
     assert ("redelivered records", "share_member_disconnected") in roles(first)
-    _, (alone,) = told(held("m1", "disconnected"))
+    _, (alone,) = diagnosed(held("m1", "disconnected"))
     assert (alone.cause, alone.title) == (
         "member_crashed",
         "Member `m1` of share group `g` disappeared with 4 records in hand.",
@@ -240,7 +241,7 @@ def test_members_that_lose_their_broker_have_not_crashed() -> None:
 def test_a_lost_member_is_the_cause_of_the_tasks_without_owner() -> None:
     pause = {"released_at": T0, "taken_at": T0 + 45 * SECOND, "pause_ms": 45_000, "cause": "lost"}
     unheld = {"from_at": T0, "to_at": T0 + 45 * SECOND, "cause": "lost"}
-    _, (first,) = told(
+    _, (first,) = diagnosed(
         {
             "streams_lost_members": [row("streams_lost_members", active_tasks=1, how="closed")],
             "streams_moves": [row("streams_moves", **pause)],
@@ -256,7 +257,7 @@ def test_a_lost_member_is_the_cause_of_the_tasks_without_owner() -> None:
 
 
 def test_slow_calls_of_several_kinds_at_one_broker_are_one_incident() -> None:
-    _, incidents = told(joined(brokers(), slow("Produce", LEADER), slow("Metadata", LEADER), slow("Fetch", OTHER)))
+    _, incidents = diagnosed(joined(brokers(), slow("Produce", LEADER), slow("Metadata", LEADER), slow("Fetch", OTHER)))
     by_subject = {incident.subject: incident for incident in incidents}
     assert set(by_subject) == {LEADER, OTHER}
     assert len(by_subject[LEADER].consequences) == 2
@@ -268,24 +269,24 @@ def test_slow_calls_of_several_kinds_at_one_broker_are_one_incident() -> None:
 
 def test_a_recording_with_gaps_explains_calls_without_a_response_and_tls_does_not() -> None:
     unanswered = {"api_latency": [row("api_latency", unanswered=30)]}
-    _, (lost,) = told(joined(unanswered, {"captures": [row("captures", lost_bytes=30_000)]}))
+    _, (lost,) = diagnosed(joined(unanswered, {"captures": [row("captures", lost_bytes=30_000)]}))
     assert roles(lost) == [("cause", "recording_lost"), ("calls without a response", "api_unanswered")]
-    _, incidents = told(joined(unanswered, {"captures": [row("captures", tls_bytes=900_000)]}))
+    _, incidents = diagnosed(joined(unanswered, {"captures": [row("captures", tls_bytes=900_000)]}))
     assert sorted(incident.cause for incident in incidents) == ["api_unanswered", "recording_unread"]
 
 
 def test_a_refused_login_is_called_that() -> None:
-    _, (first,) = told(failing("SaslAuthenticate", "SASL_AUTHENTICATION_FAILED", 12))
+    _, (first,) = diagnosed(failing("SaslAuthenticate", "SASL_AUTHENTICATION_FAILED", 12))
     assert first.title == "The login of client `c1` was refused: `SASL_AUTHENTICATION_FAILED` ×12."
 
 
 def test_what_tools_are_answered_is_a_note() -> None:
-    findings, (note,) = told(failing("ConsumerGroupDescribe", "GROUP_ID_NOT_FOUND", 8))
+    findings, (note,) = diagnosed(failing("ConsumerGroupDescribe", "GROUP_ID_NOT_FOUND", 8))
     assert [finding.severity for finding in findings] == ["warning"]
     assert (note.cause, note.severity) == ("ordinary_errors", "info")
     assert verdict_of([note]).sentence == "No incident, 1 note."
     # With an error of another kind it is none.
-    _, (other,) = told(
+    _, (other,) = diagnosed(
         joined(
             failing("ConsumerGroupDescribe", "GROUP_ID_NOT_FOUND", 8),
             failing("ConsumerGroupDescribe", "UNKNOWN_SERVER_ERROR", 1),
@@ -296,15 +297,15 @@ def test_what_tools_are_answered_is_a_note() -> None:
 
 def test_clients_too_old_are_one_incident_for_all() -> None:
     versions = {"in_newest_release": False, "last_release": "3.9"}
-    rows = [row("client_versions", client_software=f"lib {one}", **versions) for one in range(3)]
-    _, (first,) = told({"client_versions": rows})
+    rows = [row("client_versions", client_software=f"lib {number}", **versions) for number in range(3)]
+    _, (first,) = diagnosed({"client_versions": rows})
     assert first.title == (
         "3 clients use API versions that the newest release no longer serves: `lib 0`, `lib 1` and `lib 2`."
     )
 
 
 def test_the_verdict_is_the_worst_by_what_it_cost_and_not_the_earliest() -> None:
-    _, incidents = told(joined(slow("Produce", LEADER), held("m1", "lock_expired", acquired_at=T0 + 20 * SECOND)))
+    _, incidents = diagnosed(joined(slow("Produce", LEADER), held("m1", "lock_expired", acquired_at=T0 + 20 * SECOND)))
     verdict = verdict_of(reversed(incidents))
     assert verdict.state == "attention"
     assert verdict.sentence == "Member `m1` of share group `g` kept 4 records past the lock of 30 s. 1 more incident."
@@ -331,7 +332,7 @@ def test_names_of_causes_and_roles_are_their_own() -> None:
 @pytest.mark.parametrize("rule", CASES)
 def test_every_sentence_parses(rule: str) -> None:
     """Names in pairs of backticks, one sentence as the title, and nothing is left empty."""
-    _, incidents = told(CASES[rule][0])
+    _, incidents = diagnosed(CASES[rule][0])
     for incident in incidents:
         texts = (incident.title, incident.explanation, incident.disproof, incident.advice)
         assert all(texts) and all(text.count("`") % 2 == 0 and "  " not in text for text in texts)
@@ -343,7 +344,7 @@ def test_two_losses_in_a_row_are_one_incident_of_the_quorum() -> None:
     again = leader_killed(
         T0 + 20 * SECOND, previous_leader_id=2, node_id=3, epoch=3, detail="node 2 didn't respond to a fetch"
     )
-    _, (first,) = told(joined(leader_killed(), again))
+    _, (first,) = diagnosed(joined(leader_killed(), again))
     assert (first.cause, first.subject) == ("leader_lost", f"quorum of cluster {CLUSTER}")
     assert first.title == "The quorum lost its leader 2 times (`node 1` and `node 2`) and had none for up to 2.1 s."
     assert first.impact == {"seconds_without_leader": 4.2}
@@ -353,12 +354,12 @@ def test_a_replica_that_never_came_back_went_down_and_one_that_trails_is_slow() 
     gone = follower_behind(2, T0, 5)
     gone["quorum_replicas"] = gone["quorum_replicas"][:-1]
     recorded = {"captures": [row("captures", last_at=T0 + 10 * MINUTE)]}
-    _, (first,) = told(joined(gone, recorded))
+    _, (first,) = diagnosed(joined(gone, recorded))
     assert first.title == "Controller node `2` stopped fetching the metadata log and was not seen to come back."
     slowly = row("quorum_replicas", replica_id=2, fetch_age_ms=400, lag_ms=5_000, lag=30, cluster_id=CLUSTER)
     leading = row("quorum_replicas", replica_id=1, role="leader", cluster_id=CLUSTER)
     third = row("quorum_replicas", replica_id=3, cluster_id=CLUSTER)
-    _, (second,) = told({"quorum_replicas": [slowly, leading, third]})
+    _, (second,) = diagnosed({"quorum_replicas": [slowly, leading, third]})
     assert (second.cause, second.title) == (
         "node_slow",
         "Controller node `2` lagged behind the metadata log by up to 5 s.",
@@ -367,7 +368,7 @@ def test_a_replica_that_never_came_back_went_down_and_one_that_trails_is_slow() 
 
 def test_many_archived_records_are_one_sentence() -> None:
     range_ = {"first_offset": 42, "last_offset": 44, "delivery_count": 5, "outcome": "lock_expired", "archived": True}
-    _, incidents = told({"share_deliveries": [row("share_deliveries", **range_)]})
+    _, incidents = diagnosed({"share_deliveries": [row("share_deliveries", **range_)]})
     poison = next(incident for incident in incidents if incident.cause == "poison_record")
     assert poison.title == (
         "Offsets `42-44` of `orders-0` were archived after 5 deliveries: no member of share group `g` processed them."
@@ -376,5 +377,5 @@ def test_many_archived_records_are_one_sentence() -> None:
 
 
 def test_backticks_in_a_name_do_not_break_the_sentence() -> None:
-    _, (first,) = told(held("a`b", "lock_expired"))
+    _, (first,) = diagnosed(held("a`b", "lock_expired"))
     assert first.title.startswith("Member `a'b` of ")

@@ -13,7 +13,7 @@ from kafkascope.health.share.group_health import share_group_health
 from kafkascope.health.share.ledger import share_deliveries
 from kafkascope.health.streams.group_health import health_of
 from kafkascope.health.streams.timeline import timeline_of
-from tests.health.incidents.told import told
+from tests.health.incidents.diagnosed import diagnosed
 from tests.health.share_simulator import Simulation
 from tests.health.test_quorum_simulation import played
 from tests.health.test_streams_simulation import SESSION, Group
@@ -36,7 +36,7 @@ def test_records_late_and_archived_are_those_of_the_play() -> None:
     for seed in range(120):
         simulation = Simulation(seed, writes=True).run()
         deliveries = list(share_deliveries(simulation.events))
-        findings, incidents = told(
+        findings, incidents = diagnosed(
             {"share_deliveries": deliveries, "share_group_health": list(share_group_health(deliveries, ()))}
         )
         check_each_finding_is_in_one(findings, incidents)
@@ -62,7 +62,7 @@ def test_every_crashed_member_is_in_an_incident_of_its_group(seed: int) -> None:
         "streams_lost_members": timeline.lost,
         "streams_group_health": list(health_of(timeline)),
     }
-    findings, incidents = told(marts)
+    findings, incidents = diagnosed(marts)
     check_each_finding_is_in_one(findings, incidents)
     crashed = {held[0] for held in group.truth if held[5] == "lost"}
     explained = {
@@ -78,10 +78,14 @@ def test_every_crashed_member_is_in_an_incident_of_its_group(seed: int) -> None:
 def test_time_without_a_leader_is_that_of_the_play(seed: int) -> None:
     quorum = played(seed)
     history = history_of(quorum.events)
-    findings, incidents = told({"quorum_replicas": history.replicas, "quorum_events": history.events})
+    findings, incidents = diagnosed({"quorum_replicas": history.replicas, "quorum_events": history.events})
     check_each_finding_is_in_one(findings, incidents)
-    lost = [one for one in quorum.elections if one.cause in ("lost", "timeout") and one.silent_at is not None]
-    without = sum((one.at - (one.silent_at or 0)) // 1000 for one in lost) / 1000
+    lost = [
+        election
+        for election in quorum.elections
+        if election.cause in ("lost", "timeout") and election.silent_at is not None
+    ]
+    without = sum((election.at - (election.silent_at or 0)) // 1000 for election in lost) / 1000
     assert total(incidents, "seconds_without_leader") == pytest.approx(without)
     assert {incident.cause for incident in incidents if "seconds_without_leader" in incident.impact} <= {
         "leader_lost",

@@ -102,7 +102,7 @@ def test_readers_do_not_take_it_for_new_data(lake: Lake) -> None:
     land(lake, "i1", exchanges(["a"]))
     land(lake, "i2", exchanges(["b"]))
     compact(lake, most_small=1)
-    log = Path(lake.table("exchanges").path, "_delta_log", f"{3:020}.json").read_text().splitlines()
+    log = Path(lake.table("exchanges").path, "_delta_log", f"{2:020}.json").read_text().splitlines()
     actions = [action for line in log for name, action in json.loads(line).items() if name in ("add", "remove")]
     assert [action["dataChange"] for action in actions] == [False] * 3
 

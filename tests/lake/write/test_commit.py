@@ -40,7 +40,7 @@ def test_transactions_outlive_a_checkpoint(lake: Lake) -> None:
 
 def test_files_are_in_the_log_with_their_day_and_statistics(lake: Lake) -> None:
     half_land(lake, "i1", exchanges(["a", "b"]))
-    log = Path(lake.table("exchanges").path, "_delta_log", f"{1:020}.json").read_text()
+    log = Path(lake.table("exchanges").path, "_delta_log", f"{0:020}.json").read_text()
     added = [json.loads(line)["add"] for line in log.splitlines() if "add" in json.loads(line)]
     assert [file["partitionValues"] for file in added] == [{"date": "2026-11-15"}]
     assert json.loads(added[0]["stats"])["numRecords"] == 2

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from io import BytesIO
 
 from kafkascope.capture.reader import Reading
-from kafkascope.pipeline.ingestion.connections import connection_rows
+from kafkascope.pipeline.ingestion.rows.connections import connection_rows
 from tests.support.packet_build import Talk, pcap
 from tests.support.traffic import request, response
 

@@ -133,7 +133,7 @@ def test_an_object_is_surveyed_like_a_file(suffix: str, tmp_path: Path, monkeypa
         return io.BufferedReader(_RemoteStream(place_of(uri)), 4 << 20)
 
     monkeypatch.setattr("kafkascope.pipeline.ingestion.survey.open_input", open_object)
-    found = survey_file(file, sample=6)
-    assert (found.kind, found.broken, found.first_ns) == ("capture", None, expected.first_ns)
+    surveyed = survey_file(file, sample=6)
+    assert (surveyed.kind, surveyed.broken, surveyed.first_ns) == ("capture", None, expected.first_ns)
     # A packed object comes in smaller batches, so its size is estimated from less of it.
-    assert found.bytes > 0 and (found == expected or suffix == ".bin")
+    assert surveyed.bytes > 0 and (surveyed == expected or suffix == ".bin")

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -13,11 +14,11 @@ import pytest
 from kafkascope.capture.resume.stretch import ALL_PACKETS, Position, stretches
 from kafkascope.lake.home import open_lake
 from kafkascope.lake.read.visible_rows import dataset
-from kafkascope.pipeline.ingestion import division, plan
+from kafkascope.pipeline.ingestion import plan
 from kafkascope.pipeline.ingestion.division import Division, divided
 from kafkascope.pipeline.ingestion.ingest import Options, ingest
 from kafkascope.pipeline.ingestion.inputs import InputFile
-from kafkascope.pipeline.ingestion.survey import FileSurvey
+from kafkascope.pipeline.ingestion.survey import FileSurvey, FlowSample
 from tests.pipeline.ingestion.without_spark import cut, without_spark
 from tests.pipeline.test_ingest import capture
 from tests.support.flows import endpoints
@@ -119,24 +120,28 @@ def test_what_earlier_ingests_left_is_resumed_in_stretches(
 
 
 def survey(number: int, size: int, costs: dict[int, int], **known: Any) -> FileSurvey:
-    flows = tuple((endpoints(client), cost) for client, cost in costs.items())
+    """The walk is 0.28 of the work."""
+    flows = tuple(FlowSample(endpoints(client), 100 * cost, 56 * cost) for client, cost in costs.items())
     return FileSurvey(InputFile(f"{number}.pcap", size, ""), "capture", bytes=size, flows=flows, **known)
 
 
-def test_one_connection_is_cut_where_each_task_takes_as_long() -> None:
-    (found,) = divided([survey(0, 1_000_000, {1: 100})], 3).stretches
-    bounds = [0, *(stretch.begin.offset for stretch in found[1:]), 1_000_000]
-    times = [division.WALK * begin + (end - begin) for begin, end in pairwise(bounds)]
-    assert len(found) == 3 and max(times) - min(times) < 10
-    assert max(times) == pytest.approx(1_000_000 * division._time(3), rel=1e-3)
+@pytest.mark.parametrize("part", [0.1, 0.5, 1.0])
+def test_one_connection_is_cut_where_each_task_takes_as_long(part: float) -> None:
+    """`part` of what its messages cost are bytes."""
+    file = replace(survey(0, 1_000_000, {}), flows=(FlowSample(endpoints(1), 100, int(100 * part)),))
+    (cut,) = divided([file], 3).stretches
+    bounds = [0, *(stretch.begin.offset for stretch in cut[1:]), 1_000_000]
+    walk = part / 2
+    times = [walk * begin + (end - begin) for begin, end in pairwise(bounds)]
+    assert len(cut) == 3 and max(times) - min(times) < 10
+    assert max(times) == pytest.approx(1_000_000 * walk / (1 - (1 - walk) ** 3), rel=1e-3)
 
 
 def test_a_connection_is_cut_in_the_files_that_have_it_after_what_was_read() -> None:
     files = [
         survey(0, 1_000, {1: 1, 2: 99}), survey(1, 100_000, {1: 100}, read_bytes=50_000), survey(2, 1_000, {2: 1})
     ]  # fmt: skip
-    found = divided(files, 2)
-    ((_, second),) = found.stretches
+    ((_, second),) = divided(files, 2).stretches
     assert second.begin.file == 1 and 75_000 < second.begin.offset < 85_000
 
 
@@ -155,6 +160,6 @@ def test_a_connection_is_cut_in_the_files_that_have_it_after_what_was_read() -> 
     ],
 )
 def test_a_bucket_has_more_tasks_only_if_that_helps(costs: list[int], tasks: int, expected: list[int]) -> None:
-    found = divided([survey(0, 1_000, dict(enumerate(costs)))], tasks)
-    assert sorted((len(each) for each in found.stretches), reverse=True) == expected
+    division = divided([survey(0, 1_000, dict(enumerate(costs)))], tasks)
+    assert sorted((len(each) for each in division.stretches), reverse=True) == expected
     assert sum(expected) == tasks

@@ -143,7 +143,7 @@ def test_filters_on_offsets_and_times_read_little_and_decode_less(
             assert counted.bytes <= most_bytes, filters
             assert counted.batches <= most_batches, filters
         assert {tuple(sorted(row.items(), key=str)) for row in rows} == {
-            row for row in whole if all(_passes(one, dict(row)) for one in filters)
+            row for row in whole if all(_passes(condition, dict(row)) for condition in filters)
         }
         assert len(rows) > 0 or most_bytes == 0
 
@@ -152,13 +152,13 @@ def _flat(row: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in row.items() if name != "headers"}
 
 
-def _passes(one: Any, row: dict[str, Any]) -> bool:
-    value = row[one.attribute[0]]
-    compared = {EqualTo: value == one.value, GreaterThan: None, GreaterThanOrEqual: None, LessThan: None}
-    if type(one) is EqualTo:
+def _passes(condition: Any, row: dict[str, Any]) -> bool:
+    value = row[condition.attribute[0]]
+    compared = {EqualTo: value == condition.value, GreaterThan: None, GreaterThanOrEqual: None, LessThan: None}
+    if type(condition) is EqualTo:
         return bool(compared[EqualTo])
-    return bool(value > one.value if type(one) is GreaterThan else value >= one.value
-                if type(one) is GreaterThanOrEqual else value < one.value)  # fmt: skip
+    return bool(value > condition.value if type(condition) is GreaterThan else value >= condition.value
+                if type(condition) is GreaterThanOrEqual else value < condition.value)  # fmt: skip
 
 
 def test_an_index_that_does_not_fit_costs_no_row(tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ def test_filters_mean_the_same_whether_spark_hands_them_over_or_not(spark: "Spar
     counts = []
     for enabled in (False, True):
         with pushdown(spark, enabled):
-            counts.append([load(spark, share).where(one).count() for one in PREDICATES])
+            counts.append([load(spark, share).where(predicate).count() for predicate in PREDICATES])
     assert counts[0] == counts[1] and sum(map(bool, counts[0])) > 8 and max(counts[0]) < 404
 
 
@@ -93,16 +93,16 @@ def test_filters_reach_the_source_and_bodies_of_other_exchanges_are_left_alone(
 ) -> None:
     condition = "request_at >= timestamp'2026-11-15 12:07:25' and error is null"
     table = {"table": "share_fetch_request"}
-    found, plans = [], []
+    results, plans = [], []
     for enabled in (False, True):
         with pushdown(spark, enabled):
             frame = load(spark, share, **table).where(condition)
             plans.append(frame._jdf.queryExecution().executedPlan().toString())
-            found.append(rows(frame))
+            results.append(rows(frame))
     # Nothing is left for Spark to do.
     assert ["Filter (" in plan for plan in plans] == [True, False]
-    assert found[0] == found[1]
-    expected = found[0]
+    assert results[0] == results[1]
+    expected = results[0]
     assert 0 < len(expected) < len(read_rows(share)["share_fetch_request"])
 
 

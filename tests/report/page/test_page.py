@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 import pytest
 
-from kafkascope.health.findings.rules import RULES
+from kafkascope.health.findings.rules.table import RULES
 from kafkascope.report.build import Report
 from kafkascope.report.charts.timeline import Lane, Mark, timeline_figure
 from kafkascope.report.html.prose import advice
@@ -220,13 +220,13 @@ def test_the_incident_can_be_read_off_the_page() -> None:
 @pytest.mark.parametrize("name", ["share", "streams", "quorum", "clients"])
 def test_every_finding_is_under_its_incident(name: str) -> None:
     """And the timeline leads to each incident."""
-    told = report(name).findings
+    findings = report(name).findings
     text = page(report(name))
-    assert text.count('class="proof">') == len(told.shown)
+    assert text.count('class="proof">') == len(findings.shown)
     timeline = text[text.index('id="timeline"') : text.index('id="incidents"')]
-    for place, one in enumerate(told.incidents.shown, 1):
+    for place, shown in enumerate(findings.incidents.shown, 1):
         assert f'id="incident-{place}"' in text
-        assert (f'href="#incident-{place}"' in timeline) == (one.severity != "info")
+        assert (f'href="#incident-{place}"' in timeline) == (shown.severity != "info")
 
 
 def test_findings_charts_rules_and_tiles_link_to_each_other() -> None:

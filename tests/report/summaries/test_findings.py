@@ -113,17 +113,17 @@ def test_incidents_are_those_of_the_findings_in_scope(tmp_path: Path) -> None:
     groups = [delivery(group_id=name) for name in ("a", "b")]
     lake = lake_of(tmp_path / "lake", {"findings": rows, "share_deliveries": groups})
     for scope, subjects in ((ALL, ["a", "b"]), (Scope(("b",)), ["b"]), (Scope(until=NOON + SECOND), ["a"])):
-        found = build(lake, scope, NOW).findings
-        assert [one.subject for one in found.incidents.shown] == subjects
-        assert f"`{subjects[0]}`" in found.verdict.sentence
+        built = build(lake, scope, NOW).findings
+        assert [incident.subject for incident in built.incidents.shown] == subjects
+        assert f"`{subjects[0]}`" in built.verdict.sentence
 
 
 def test_incidents_that_are_no_json_are_told_all_the_same(tmp_path: Path) -> None:
     broken = {"cause": "member_hung", "severity": "odd", "title": "It hung.", "impact": "[", "from_at": NOON}
     part = {"rule": "share_lock_expired", "subject": "processors", "from_at": NOON}
     broken |= {"consequences": json.dumps([part, {"rule": 1}, 7])}
-    found = report_of(tmp_path / "lake", findings=[finding()], incidents=[broken, broken | {"consequences": "{"}])
-    (shown,) = found.findings.incidents.shown
+    built = report_of(tmp_path / "lake", findings=[finding()], incidents=[broken, broken | {"consequences": "{"}])
+    (shown,) = built.findings.incidents.shown
     assert (shown.title, shown.severity, shown.impact, shown.confidence) == ("It hung.", "info", {}, "possible")
     assert [part.role for part in shown.consequences] == [""]
 

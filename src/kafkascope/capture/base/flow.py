@@ -112,6 +112,18 @@ class Pieces:
     waited: Bytes = field(default_factory=lambda: np.empty(0, np.uint8))
 
 
+class SinglePiece(NamedTuple):
+    """One piece outside a batch. `length` is how much of the stream it covers: for a gap, `data` is empty."""
+
+    kind: int
+    stream: int
+    offset: int
+    time: int
+    packet: int
+    length: int
+    data: bytes
+
+
 class PieceKind(IntEnum):
     """`Pieces.kind`."""
 

@@ -24,7 +24,7 @@ def merged(first: Problem, second: Problem) -> Problem | None:
 
 class Problems:
     def __init__(self) -> None:
-        self._found: dict[str, list[Problem]] = {}
+        self._kept: dict[str, list[Problem]] = {}
         # By kind, the problems beyond the limit: how many, and their lost bytes.
         self._more: dict[str, list[int]] = {}
 
@@ -34,11 +34,11 @@ class Problems:
 
     def keep(self, problem: Problem) -> None:
         if not self._is_full(problem.kind, problem.lost_bytes):
-            self._found.setdefault(problem.kind, []).append(problem)
+            self._kept.setdefault(problem.kind, []).append(problem)
 
     def _is_full(self, kind: str, lost_bytes: int) -> bool:
         """If the kind has no room left; a problem of such a kind is only counted."""
-        rows = self._found.get(kind)
+        rows = self._kept.get(kind)
         if rows is None or len(rows) < MAX_PROBLEMS:
             return False
         more = self._more.setdefault(kind, [0, 0])
@@ -48,9 +48,9 @@ class Problems:
 
     def take(self) -> tuple[Problem, ...]:
         for kind, (more, lost) in self._more.items():
-            last = self._found[kind][-1]
+            last = self._kept[kind][-1]
             detail = f"{last.detail}; and {more} more of this kind"
-            self._found[kind][-1] = replace(last, detail=detail, lost_bytes=last.lost_bytes + lost)
-        taken = sorted((row for rows in self._found.values() for row in rows), key=lambda row: row.offset)
-        self._found, self._more = {}, {}
+            self._kept[kind][-1] = replace(last, detail=detail, lost_bytes=last.lost_bytes + lost)
+        taken = sorted((row for rows in self._kept.values() for row in rows), key=lambda row: row.offset)
+        self._kept, self._more = {}, {}
         return tuple(taken)

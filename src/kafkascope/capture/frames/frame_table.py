@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kafkascope.capture.base.flow import Bytes, Frames, Int32s, Int64s, Problem, ProtocolVerdict, Uint8s
+from kafkascope.capture.base.flow import Bytes, Frames, Int32s, Int64s, Problem, ProtocolVerdict, SinglePiece, Uint8s
 from kafkascope.capture.frames.detect.start import UNKNOWN, Opening
 from kafkascope.capture.tcp.stream_table import longer
 from kafkascope.limits import MAX_UNFINISHED_BYTES
@@ -84,18 +84,6 @@ class Cursor(IntEnum):
 
 
 _START = (0, 0, -1, 0)
-
-
-class SinglePiece(NamedTuple):
-    """One piece outside a batch. `length` is how much of the stream it covers: for a gap, `data` is empty."""
-
-    kind: int
-    stream: int
-    offset: int
-    time: int
-    packet: int
-    length: int
-    data: bytes
 
 
 class Tables(NamedTuple):

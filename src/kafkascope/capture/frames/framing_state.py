@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from kafkascope.capture.base.flow import Connection, Frames, Problem, ProtocolVerdict
+from kafkascope.capture.base.flow import Connection, Frames, Problem, ProtocolVerdict, SinglePiece
 from kafkascope.capture.frames.detect.credit import Credit
 from kafkascope.capture.frames.detect.detection import Undecided
 from kafkascope.capture.frames.detect.resync import Search
@@ -16,7 +16,6 @@ from kafkascope.capture.frames.frame_table import (
     REMEMBERED,
     ConnSlot,
     FrameCount,
-    SinglePiece,
     make_cursor,
     make_piece_columns,
     make_tables,

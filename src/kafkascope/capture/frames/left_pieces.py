@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kafkascope.capture.base.flow import Int64s, PieceKind
+from kafkascope.capture.base.flow import Int64s, PieceKind, SinglePiece
 from kafkascope.capture.base.memory_view import Content
 from kafkascope.capture.base.numbers import Number
 from kafkascope.capture.frames.detect.resync import PieceGroup
@@ -20,7 +20,6 @@ from kafkascope.capture.frames.frame_table import (
     Cursor,
     FrameCount,
     PieceColumns,
-    SinglePiece,
     Tables,
 )
 from kafkascope.columnar.compiling.jit import jit

@@ -2,9 +2,9 @@
 
 from collections import deque
 
-from kafkascope.capture.base.flow import PieceKind, ProtocolVerdict
+from kafkascope.capture.base.flow import PieceKind, ProtocolVerdict, SinglePiece
 from kafkascope.capture.frames.detect.detection import Undecided
-from kafkascope.capture.frames.frame_table import SKIP, SinglePiece, with_slots
+from kafkascope.capture.frames.frame_table import SKIP, with_slots
 from kafkascope.capture.frames.framing_state import CONNECTION_COST, PIECE_COST, FramingState
 from kafkascope.capture.frames.split import claim_slot, forget_connection
 from kafkascope.capture.frames.stream_search import StreamSearch

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from kafkascope.capture.base.flow import PieceKind
+from kafkascope.capture.base.flow import PieceKind, SinglePiece
 from kafkascope.capture.frames.detect.resync import PieceGroup
-from kafkascope.capture.frames.frame_table import PYTHON, Cursor, SinglePiece
+from kafkascope.capture.frames.frame_table import PYTHON, Cursor
 from kafkascope.capture.frames.framing_state import PIECE_COST, FramingState
 from kafkascope.capture.frames.left_pieces import PieceBatch, PieceRow
 from kafkascope.capture.frames.recognition import Recognition

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 
-from kafkascope.capture.base.flow import FrameKind, PieceKind
+from kafkascope.capture.base.flow import FrameKind, PieceKind, SinglePiece
 from kafkascope.capture.base.memory_view import Content
 from kafkascope.capture.frames.chunks import begin_frame, free_chunks
 from kafkascope.capture.frames.cut_frames import end_in_gap
 from kafkascope.capture.frames.detect.credit import READ_AGAIN, SCAN_BYTES
 from kafkascope.capture.frames.detect.cut_packets import begins_frame
 from kafkascope.capture.frames.detect.resync import Run, Search
-from kafkascope.capture.frames.frame_table import PYTHON, ConnSlot, Cursor, Partial, SinglePiece
+from kafkascope.capture.frames.frame_table import PYTHON, ConnSlot, Cursor, Partial
 from kafkascope.capture.frames.framing_state import PIECE_COST, FramingState
 from kafkascope.capture.frames.left_pieces import PieceBatch
 from kafkascope.capture.frames.split import advance, align_stream, end_stream

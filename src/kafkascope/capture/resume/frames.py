@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from kafkascope.capture.base.flow import PieceKind
+from kafkascope.capture.base.flow import PieceKind, SinglePiece
 from kafkascope.capture.frames.chunks import begin_frame, collect, free_chunks
 from kafkascope.capture.frames.detect.detection import Undecided
 from kafkascope.capture.frames.detect.resync import Run, Search
@@ -21,7 +21,6 @@ from kafkascope.capture.frames.frame_table import (
     ConnSlot,
     FrameCount,
     Partial,
-    SinglePiece,
     held_of,
     with_chunks,
     with_slots,
@@ -182,12 +181,6 @@ def add_frame_ranges(carried: Carried, number: int, flow: int, place: Place, ran
         )
         for low, high, packet in adjacent_merged(known, place):
             ranges.add(at, flow, base, low, high, packet)
-
-
-def _byte_ranges(pieces: CarriedPieces | None, direction: int) -> Iterator[tuple[int, int, int]]:
-    for kind, way, offset, length, _, packet in pieces.entries if pieces is not None else ():
-        if kind == PieceKind.BYTES and way == direction:
-            yield offset, offset + length, packet
 
 
 def restore_framing(framer: Framer, carried: Carried, number: int, place: Place, ranges: RereadRanges) -> list[str]:

@@ -3,13 +3,12 @@ bytes of a recording: it says where they are, and a later run reads them again."
 
 import json
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 from kafkascope.capture.base.flow import Endpoints
-from kafkascope.errors import InputError
 
 # Changes whenever a reader of the previous form would go wrong.
-_FORM = 2
+STATE_FORM = 2
 # A place is one number: the file's index in `files`, then the packet's number. JSON readers keep it an integer.
 PACKET_BITS = 40
 NOWHERE = -1
@@ -118,51 +117,8 @@ class Carried:
         return self.files[self.place >> PACKET_BITS][1], self.place & ((1 << PACKET_BITS) - 1)
 
     def to_json(self) -> str:
-        return json.dumps({"form": _FORM, **_fields(self)}, default=_fields, separators=(",", ":"))
-
-    @classmethod
-    def from_json(cls, text: str) -> Self:
-        from kafkascope.capture.resume.check import check
-
-        try:
-            values = json.loads(text)
-            form = values.pop("form")
-            if form != _FORM:
-                raise InputError(f"the state of an earlier run has form {form}; this version reads {_FORM}")
-            for name in ("files", "asked", "waiting"):
-                values[name] = _rows(values[name])
-            values["streams"] = tuple(_stream(stream) for stream in values["streams"])
-            values["slot"] = _row(values["slot"])
-            values["pieces"] = _pieces(values["pieces"]) if values["pieces"] else None
-            made = cls(**values)
-            check(made)
-            return made
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise InputError(f"the state of an earlier run can't be read: {type(error).__name__}") from None
+        return json.dumps({"form": STATE_FORM, **_fields(self)}, default=_fields, separators=(",", ":"))
 
 
 def _fields(value: Any) -> dict[str, Any]:
     return {name: getattr(value, name) for name in value.__slots__}
-
-
-def _row(values: Any) -> Any:
-    return tuple(values) if values is not None else None
-
-
-def _rows(values: Any) -> Any:
-    return tuple(map(tuple, values))
-
-
-def _stream(values: dict[str, Any]) -> CarriedStream:
-    search = values["search"]
-    if search:
-        rows = {"candidates": _row(search["candidates"]), "marks": _rows(search["marks"])}
-        search = CarriedSearch(**search | rows | {"end": _row(search.get("end", ()))})
-    rows = {name: _row(values[name]) for name in ("row", "state")}
-    rows |= {name: _rows(values[name]) for name in ("delivered", "early")}
-    return CarriedStream(**values | rows | {"search": search})
-
-
-def _pieces(values: dict[str, Any]) -> CarriedPieces:
-    rows = {"opened": _row(values["opened"]), "named": _row(values["named"]), "entries": _rows(values["entries"])}
-    return CarriedPieces(**values | rows)

@@ -146,6 +146,7 @@ def _print_info(lake: "LakeInfo") -> None:
     from kafkascope.cli.tables import table
     from kafkascope.cli.terminal import heading, title
     from kafkascope.formatting import count, number, size
+    from kafkascope.times import readable
 
     title(lake.uri, f"{count(lake.recordings, 'recording')} in {count(lake.ingests, 'ingest')}, format {lake.format}")
     rows = [
@@ -165,7 +166,7 @@ def _print_info(lake: "LakeInfo") -> None:
         heading("Running")
         table(
             [
-                (run.ingest_id, f"pid {run.pid} on {run.host}, {run.user}, since {run.started:%Y-%m-%d %H:%M:%S}")
+                (run.ingest_id, f"pid {run.pid} on {run.host}, {run.user}, since {readable(run.started)}")
                 for run in lake.running
             ]
         )

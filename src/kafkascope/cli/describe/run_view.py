@@ -20,7 +20,7 @@ from kafkascope.cli import terminal
 from kafkascope.cli.arguments import json_option
 from kafkascope.cli.live.options import live_options, note_of_client, settings_from
 from kafkascope.errors import ReachError, RefusedError, UsageError
-from kafkascope.times import iso
+from kafkascope.times import iso, readable
 
 if TYPE_CHECKING:
     from kafkascope.client.cluster import Cluster
@@ -136,7 +136,7 @@ def _refresh(view: Any, show: Callable[[Any], int | None], as_json: bool, every:
     terminal.width.cache_clear()  # the window may have been resized
     text = io.StringIO()
     with contextlib.redirect_stdout(text):
-        terminal.remark(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC, every {every:g} s")
+        terminal.remark(f"{readable(datetime.now(UTC))} UTC, every {every:g} s")
         show(printable(view))
     lines = text.getvalue().splitlines()
     if not screen:

@@ -6,7 +6,7 @@ import signal
 from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING
 
-from kafkascope.cli.live.check_run import CheckOptions
+from kafkascope.cli.live.check_options import CheckOptions
 from kafkascope.cli.live.options import note_of_client
 from kafkascope.cli.terminal import note
 from kafkascope.client.check.openmetrics import CONTENT_TYPE, PLAIN_CONTENT_TYPE

@@ -4,13 +4,12 @@ import asyncio
 import sys
 from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from kafkascope.cli.live.check_options import CheckOptions
 from kafkascope.cli.live.check_targets import ALL
 from kafkascope.cli.live.options import note_of_client, settings_from
-from kafkascope.cli.thresholds import parse_thresholds
-from kafkascope.cli.units import parse_duration
 from kafkascope.client.check.run import (
     GROUP,
     QUORUM,
@@ -21,9 +20,9 @@ from kafkascope.client.check.run import (
     render_metrics,
     render_unreachable,
 )
-from kafkascope.client.check.verdicts import CheckLimits, summary_line
+from kafkascope.client.check.verdicts import summary_line
 from kafkascope.client.cluster import connect, time_limit
-from kafkascope.errors import ReachError, UsageError
+from kafkascope.errors import ReachError
 from kafkascope.formatting import printable
 
 if TYPE_CHECKING:
@@ -31,39 +30,6 @@ if TYPE_CHECKING:
 
 _WORDS = {QUORUM: "quorums", SHARE: "share groups", STREAMS: "streams groups", GROUP: "groups", ALL: "checks"}
 UNHEALTHY = 1
-
-
-@dataclass(frozen=True, slots=True)
-class CheckOptions:
-    """What to look at, for how many seconds, and the limits."""
-
-    what: str
-    groups: tuple[str, ...]
-    limits: CheckLimits
-    seconds: float
-
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        return (QUORUM, SHARE, STREAMS, GROUP) if self.what == ALL else (self.what,)
-
-    @staticmethod
-    def of(what: str, groups: tuple[str, ...], options: Mapping[str, Any]) -> "CheckOptions":
-        """UsageError for flags that don't apply to what is checked."""
-        if groups and what in (QUORUM, ALL):
-            raise UsageError(f"check {what} takes no group; use `check share-group HOST {groups[0]}`")
-        if options["max_lag_ms"] is not None and what not in (QUORUM, ALL):
-            raise UsageError("--max-lag-ms is for the quorum; the lag of a group is in records: use --max-lag")
-        if options["min_members"] is not None and what == QUORUM:
-            raise UsageError("--min-members is for groups; a quorum has voters")
-        if options["as_json"] and (options["form"] != "text" or options["listen"]):
-            raise UsageError("--json doesn't go with --format openmetrics or --listen; leave one out")
-        lasting = options["lasting"]
-        microseconds = 0 if lasting is None else parse_duration(lasting, "--for")
-        limits = CheckLimits(
-            options["max_lag"], options["max_lag_ms"], options["min_members"],
-            parse_thresholds(options["thresholds"]), microseconds // 1000, options["fail_on"],
-        )  # fmt: skip
-        return CheckOptions(what, groups, limits, microseconds / 1_000_000)
 
 
 def run_check(checks: CheckOptions, host: str, options: Mapping[str, Any]) -> int:

@@ -8,7 +8,7 @@ from kafkascope.cli.terminal import cut, paint, width
 from kafkascope.formatting import count, printable, size
 from kafkascope.logs.reader import BatchEvent, DamageEvent, EntryEvent, FileEvent, LogEvent, RecordEvent
 from kafkascope.logs.rows import entry_row, record_row, sequence_of
-from kafkascope.times import moment_of
+from kafkascope.times import moment_of, readable
 
 _OFFSET_DIGITS = 12
 _BYTES_SHOWN = 60
@@ -117,6 +117,4 @@ def shown(data: bytes | None) -> str:
 
 def time_text(milliseconds: int) -> str:
     moment = moment_of(milliseconds * 1000) if milliseconds >= 0 else None
-    return (
-        "no time".ljust(23) if moment is None else moment.strftime("%Y-%m-%d %H:%M:%S.") + f"{milliseconds % 1000:03}"
-    )
+    return "no time".ljust(23) if moment is None else readable(moment, 3)

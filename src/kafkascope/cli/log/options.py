@@ -2,6 +2,7 @@
 
 from kafkascope.cli.units import parse_moment
 from kafkascope.errors import NotFoundError, UsageError
+from kafkascope.formatting import close_names, did_you_mean
 from kafkascope.logs.selection import Selection
 from kafkascope.logs.typed_records import type_names
 from kafkascope.schema.names import clip, parse_number
@@ -41,9 +42,7 @@ def _type(name: str) -> str:
     known = {spelled.lower(): spelled for spelled in type_names()}
     spelled_name = known.get(name.lower())
     if spelled_name is None:
-        from difflib import get_close_matches
-
-        near = get_close_matches(name.lower(), known, n=1, cutoff=0.5)
-        hint = f"; did you mean {known[near[0]]}?" if near else ""
-        raise NotFoundError(f"unknown record type {clip(name)}{hint}")
+        raise NotFoundError(
+            f"unknown record type {clip(name)}{did_you_mean(close_names(name.lower(), known, cutoff=0.5))}"
+        )
     return spelled_name

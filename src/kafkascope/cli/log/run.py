@@ -198,16 +198,16 @@ def _print_stats(stats: Stats) -> None:
         [
             "" if broker is None else str(broker),
             _topic(topic, partition, kind),
-            number(one.files),
-            number(one.batches),
-            number(one.records),
-            size(one.size_bytes),
-            "" if one.first_offset is None else f"{one.first_offset}-{one.last_offset}",
-            "" if one.latest_ms is None else time_text(one.latest_ms),
-            str(len(one.open_transactions) or ""),
+            number(counts.files),
+            number(counts.batches),
+            number(counts.records),
+            size(counts.size_bytes),
+            "" if counts.first_offset is None else f"{counts.first_offset}-{counts.last_offset}",
+            "" if counts.latest_ms is None else time_text(counts.latest_ms),
+            str(len(counts.open_transactions) or ""),
         ]
-        for (broker, topic, partition, kind), one in stats.partitions.items()
-        if one.batches or one.damaged_bytes
+        for (broker, topic, partition, kind), counts in stats.partitions.items()
+        if counts.batches or counts.damaged_bytes
     ]
     grid(head, rows, right="files,batches,records,size")
     _print_types(stats.partitions.values())

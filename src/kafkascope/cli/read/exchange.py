@@ -7,13 +7,14 @@ from kafkascope.capture.exchanges.redaction import hidden_annotations, hidden_js
 from kafkascope.cli.bytes.hex_view import print_hex
 from kafkascope.cli.bytes.records_view import print_records
 from kafkascope.cli.output import print_json
-from kafkascope.cli.read.summary import SOFTWARE_LETTERS, shortened
+from kafkascope.cli.read.summary import SOFTWARE_LETTERS
 from kafkascope.cli.tables import table
-from kafkascope.cli.terminal import heading, paint, prose
+from kafkascope.cli.terminal import heading, paint, prose, shortened
 from kafkascope.codec.annotations.frame import annotations_of
 from kafkascope.codec.records.records_form import records_json
 from kafkascope.errors import DecodeError
 from kafkascope.formatting import latency, printable, size
+from kafkascope.times import readable
 
 if TYPE_CHECKING:
     from kafkascope.capture.exchanges.exchange import Exchange
@@ -78,7 +79,7 @@ def _print_frame(title: str, frame: "DecodedFrame", raw: bytes, records: bool, f
 
 def _facts(exchange: "Exchange") -> list[tuple[str, ...]]:
     def moment(at: Any) -> str:
-        return "" if at is None else at.strftime("%Y-%m-%d %H:%M:%S.%f UTC")
+        return "" if at is None else f"{readable(at, 6)} UTC"
 
     waits = (
         f", may wait {exchange.max_wait_ms} ms" if exchange.max_wait_ms else ", may wait" if exchange.long_poll else ""

@@ -4,8 +4,8 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kafkascope.cli.read.summary import cut_middle, summary
-from kafkascope.cli.terminal import cells, cut, padded, paint, width
+from kafkascope.cli.read.summary import summary
+from kafkascope.cli.terminal import cells, cut, cut_middle, padded, paint, width
 from kafkascope.formatting import latency, printable, size
 
 if TYPE_CHECKING:

@@ -6,10 +6,9 @@ from typing import Any
 
 from kafkascope.capture.query.stats import Stats
 from kafkascope.capture.query.tallies import PERCENTILES, Tallies, Tally
-from kafkascope.cli.read.summary import cut_middle
-from kafkascope.cli.tables import table
-from kafkascope.cli.terminal import cells, heading, padded, paint, remark, width
-from kafkascope.formatting import latency, number, size
+from kafkascope.cli.tables import grid, table
+from kafkascope.cli.terminal import heading, remark
+from kafkascope.formatting import latency, number, printable, size
 
 # Most connections and clients to print; --json has all.
 MOST_ROWS = 20
@@ -18,11 +17,9 @@ LEAST_NAME = 22
 # Two IPv4 addresses with ports.
 LEAST_ENDS = 45
 
-
-# Heads of columns, and the order in which columns are dropped for lack of room. Empty columns are always dropped.
-_COLUMNS = {
-    "calls": 11, "sent": 4, "received": 5, "errors": 10, "no response": 9, "p50": 8, "p90": 1, "p99": 7, "slowest": 3,
-}  # fmt: skip
+_COLUMNS = ("calls", "sent", "received", "errors", "no response", "p50", "p90", "p99", "slowest")
+# In a narrow window these are left out, in this order.
+_DROPPED = ("p90", "slowest", "sent", "received", "p99", "p50", "no response", "errors")
 
 
 def _row(tally: Tally) -> tuple[str, ...]:
@@ -63,24 +60,8 @@ def _busiest(tallies: Tallies, named: Callable[[Any], str]) -> list[tuple[str, T
 
 
 def _table(rows: list[tuple[str, Tally]], title: str, least: int = LEAST_NAME) -> None:
-    columns = zip(_COLUMNS, *(_row(tally) for _, tally in rows), strict=True)
-    # Heads and cells, and their widths.
-    shown = [(column, max(map(len, column))) for column in columns if any(column[1:])]
-    names = [title, *(name for name, _ in rows)]
-    longest, window = max(map(cells, names)), width()
-
-    def needed() -> int:
-        return 2 + sum(2 + wide for _, wide in shown)
-
-    while needed() + min(longest, least) > window and len(shown) > 1:
-        shown.remove(min(shown, key=lambda column: _COLUMNS[column[0][0]]))
-    room = min(longest, window - needed())
-    aligned = [[cell.rjust(2 + wide) for cell in column] for column, wide in shown]
-    lines = [
-        f"  {padded(cut_middle(name, room), room)}{''.join(row)}".rstrip()
-        for name, row in zip(names, zip(*aligned, strict=True), strict=True)
-    ]
-    print("\n".join([paint(lines[0], "dim"), *lines[1:]]))
+    body = [(printable(name), *_row(tally)) for name, tally in rows]
+    grid([title, *_COLUMNS], body, ",".join(_COLUMNS), dropped=_DROPPED, least=least)
 
 
 def _errors(rows: list[tuple[str, str, str]]) -> None:

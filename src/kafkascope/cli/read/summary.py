@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
 
-from kafkascope.cli.terminal import cells, cut
+from kafkascope.cli.terminal import shortened
 from kafkascope.errors import DecodeError
 from kafkascope.formatting import count, printable, size
 
@@ -65,20 +65,6 @@ def names(noun: str, values: Collection[str]) -> str:
     if len(values) > MOST_NAMES:
         return f"{len(values)} {noun}s"
     return f"{noun}{'s' if len(values) > 1 else ''} {','.join(map(printable, values))}"
-
-
-def shortened(text: str, letters: int) -> str:
-    shown = printable(text)
-    return shown if cells(shown) <= letters else f"{cut(shown, letters - 1)}…"
-
-
-def cut_middle(text: str, letters: int) -> str:
-    """Client ids of one program differ at their ends: `consumer-bil…-17`."""
-    shown = printable(text)
-    front = (letters - 1) // 2
-    if cells(shown) <= letters:
-        return shown
-    return f"{cut(shown, front)}…{cut(shown[::-1], letters - 1 - front)[::-1]}"
 
 
 def _inner(value: Value, *path: str) -> list[Any]:

@@ -11,7 +11,7 @@ from kafkascope.cli.read.account_words import odd_statuses, other_protocols
 from kafkascope.cli.spark.session import timings
 from kafkascope.cli.terminal import folded, width
 from kafkascope.formatting import count, join_names, number, size
-from kafkascope.times import iso, moment_of
+from kafkascope.times import iso, moment_of, readable
 
 if TYPE_CHECKING:
     from kafkascope.lake.upkeep.tidy import Tidied
@@ -109,8 +109,8 @@ def _span(done: "Ingested") -> str:
     first, last = _ends(done)
     if first is None or last is None:
         return ""
-    later = f"{last:%H:%M:%S}" if first.date() == last.date() else f"{last:%Y-%m-%d %H:%M:%S}"
-    return f", {first:%Y-%m-%d %H:%M:%S} – {later} UTC"
+    later = f"{last:%H:%M:%S}" if first.date() == last.date() else readable(last)
+    return f", {readable(first)} – {later} UTC"
 
 
 def _ends(done: "Ingested") -> tuple[datetime | None, datetime | None]:

@@ -18,7 +18,7 @@ from kafkascope.client.check.verdicts import (
 )
 from kafkascope.client.describe.share_group import ShareGroupView, mark_stalled
 from kafkascope.formatting import count, span
-from kafkascope.health.findings.rules import RULES as ALL_RULES
+from kafkascope.health.findings.rules.table import RULES as ALL_RULES
 from kafkascope.health.share.group_health import ShareGroupEvent, share_group_health
 
 _NO_MEMBERS, _STANDING_STILL = "share_no_members", "share_standing_still"

@@ -8,8 +8,8 @@ from typing import Any, Generic, TypeVar
 from kafkascope.client.describe.gaps import Gap
 from kafkascope.formatting import count, span
 from kafkascope.health.findings.diagnosis import SEVERITIES, Finding, findings_of
-from kafkascope.health.findings.rule import Severity
-from kafkascope.health.findings.rules import RULES
+from kafkascope.health.findings.rules.rule import Severity
+from kafkascope.health.findings.rules.table import RULES
 from kafkascope.health.incidents.diagnosis import incidents_of
 from kafkascope.health.incidents.incident import Incident, key_of
 

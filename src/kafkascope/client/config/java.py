@@ -2,7 +2,6 @@
 keys that would change the connection are listed in one line."""
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlparse
@@ -14,6 +13,7 @@ from kafkascope.client.config.keys import mechanism_of, refuse_missing_line_end,
 from kafkascope.client.config.merge import PartialSettings
 from kafkascope.client.settings import Secret
 from kafkascope.errors import InputError, UsageError
+from kafkascope.formatting import close_names, did_you_mean
 
 SECURITY_PROTOCOLS = {  # security.protocol → (TLS, SASL)
     "PLAINTEXT": (False, False),
@@ -169,7 +169,7 @@ def _sasl(keys: Mapping[str, str], where: str) -> tuple[dict[str, Any], tuple[st
         module_there = login.module if login.module in _MODULES else "another login module"
         raise InputError(f"{where}: sasl.mechanism is {name}, but sasl.jaas.config has {module_there}, not {module}")
     return settings | _user(login), tuple(
-        f"{where}: sasl.jaas.config: unknown option {name}; did you mean {near}?"
+        f"{where}: sasl.jaas.config: unknown option {name}{did_you_mean([near])}"
         for name in login.options
         if (near := _likely_option(name))
     )
@@ -179,7 +179,7 @@ def _likely_option(name: str) -> str | None:
     """The option that a misspelt one means. None if the name may be anything, even the rest of a password."""
     if name in _OPTIONS or not name.isalpha():
         return None
-    near = get_close_matches(name.lower(), _OPTIONS, n=1, cutoff=0.85)
+    near = close_names(name.lower(), _OPTIONS, cutoff=0.85)
     return near[0] if near else _SYNONYMS.get(name.lower())
 
 

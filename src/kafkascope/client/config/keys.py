@@ -3,9 +3,9 @@ line end makes a value part of a key or of another value."""
 
 import re
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 
 from kafkascope.errors import UsageError
+from kafkascope.formatting import close_names, did_you_mean
 
 # No key of Kafka or librdkafka about TLS or SASL has a digit or a capital.
 _KEY = re.compile(r"[a-z_]+(?:[.-][a-z_]+)*")
@@ -42,9 +42,9 @@ def unread_notes(keys: Mapping[str, str], lost: Iterable[str], read: Iterable[st
     shown = sorted({_shown_key(name) for name in lost})
     notes = [f"{where}: not supported and ignored: {', '.join(shown)}"] if shown else []
     for name in keys:
-        near = get_close_matches(name, read, n=1, cutoff=0.9)
+        near = close_names(name, read, cutoff=0.9)
         if near and name not in read and name not in lost:
-            notes.append(f"{where}: {_shown_key(name)} is unknown; did you mean {near[0]}?")
+            notes.append(f"{where}: {_shown_key(name)} is unknown{did_you_mean(near)}")
     return notes
 
 

@@ -376,20 +376,20 @@ class ShareConsumer:
         acquired = self._still_held(delivery, now)
         if not acquired:
             return None
-        found = find_records(delivery.data, acquired)
-        for first, last, kind in found.others:
+        contents = find_records(delivery.data, acquired)
+        for first, last, kind in contents.others:
             self._member.acknowledge(now, partition, first, last, kind, delivery.id)
             if kind != Acknowledge.GAP:
                 self._unreadable += last - first + 1
         topic = self._topic(partition)
-        for problem in found.problems:
+        for problem in contents.problems:
             self._note(f"{topic}-{partition.partition}: {problem}")
-        if not found.records:
+        if not contents.records:
             return None
-        self._delivered += len(found.records)
+        self._delivered += len(contents.records)
         self._delivered_bytes += len(delivery.data)
         batch = ShareBatch(
-            self, topic, partition, delivery.id, found.records, found.delivery_counts, delivery.lock
+            self, topic, partition, delivery.id, contents.records, contents.delivery_counts, delivery.lock
         )  # fmt: skip
         self._live.add(batch)
         return batch

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from kafkascope.client.describe.gaps import FAILURES, LEFT_OUT, Gap, error_gap, failure_gap, merge_gaps
 from kafkascope.client.describe.values import NodeAddress
 from kafkascope.errors import UsageError
+from kafkascope.formatting import close_names, did_you_mean
 
 if TYPE_CHECKING:
     from kafkascope.client.answer import Answer
@@ -102,11 +103,8 @@ def check_states(states: Iterable[str]) -> None:
     """Refuses a state that no type has, which would never find anything."""
     for state in states:
         if state.lower() not in {name.lower() for name in _STATES}:
-            from difflib import get_close_matches
-
-            near = get_close_matches(state, _STATES, 1)
-            hint = f"did you mean {near[0]}?" if near else f"the states are {', '.join(_STATES)}"
-            raise UsageError(f"no group has the state '{state}'; {hint}")
+            hint = did_you_mean(close_names(state, _STATES), f"the states are {', '.join(_STATES)}")
+            raise UsageError(f"no group has the state '{state}'{hint}")
 
 
 def member_counts(value: Mapping[str, Any], api: str) -> tuple[dict[str, tuple[str, int]], list[Gap]]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from kafkascope.client.describe.gaps import Gap, error_gap, merge_gaps, refused_error
 from kafkascope.client.describe.values import kafka_uuid, known_or_none
 from kafkascope.health.findings.diagnosis import Finding, findings_of
-from kafkascope.health.findings.rules import RULES
+from kafkascope.health.findings.rules.table import RULES
 from kafkascope.health.quorum.events import QuorumEvent
 from kafkascope.health.quorum.history import replica_rows_of
 from kafkascope.health.quorum.rows import QuorumReplica

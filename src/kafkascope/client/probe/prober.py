@@ -126,11 +126,11 @@ class _Prober:
             if why:
                 skipped.append(f"{case.label}: {why}")
                 continue
-            await self._one(api, version, case, tally)
+            await self._probe_case(api, version, case, tally)
         case = _example(api, version, self.survey)
         why = self._why_not(api, version, case.value) or self._why_no_example(api)
         if not why:
-            refused = await self._one(api, version, case, tally)
+            refused = await self._probe_case(api, version, case, tally)
         state = "failed" if tally.wrong else "proven" if tally.answers else "not sent"
         reason = "; ".join(dict.fromkeys(tally.wrong)) or ("" if tally.answers else "; ".join([*skipped, why][:1]))
         return VersionProof(
@@ -172,8 +172,8 @@ class _Prober:
         served = message(f"{api}Request").listeners_in(newest_release())
         return "the example is for brokers" if self.survey.controllers and "broker" in served else ""
 
-    async def _one(self, api: str, version: int, case: ProbeCase, tally: _Tally) -> list[ObservedError] | str:
-        """Sends one and records the result. Returns the reason if the broker's validation refuses it or it gets no
+    async def _probe_case(self, api: str, version: int, case: ProbeCase, tally: _Tally) -> list[ObservedError] | str:
+        """Sends the case and records the result. Returns the reason if the broker's validation refuses it or it gets no
         response."""
         place = f"{case.label}: " if case.label else ""
         began = time.monotonic()

@@ -8,9 +8,6 @@ from typing import Any
 # proven: every response was exact and encodes to its bytes. failed: one wasn't, or none came.
 # not sent: it changes something, or there are no sensible arguments. unknown: newer than the catalog.
 _STATES = ("proven", "failed", "not sent", "unknown")
-# accepted: a response other than INVALID_REQUEST and UNSUPPORTED_VERSION. unserved: the node advertises the version but
-# never serves it.
-_EXAMPLES = ("accepted", "refused", "unserved", "not sent")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +31,8 @@ class VersionProof:
     answers: int
     sightings: tuple[ObservedError, ...] = ()
     why: str = ""
+    # accepted: a response other than INVALID_REQUEST and UNSUPPORTED_VERSION; else refused. unserved: the node
+    # advertises the version but never serves it.
     example: str = "not sent"
     example_why: str = ""
 

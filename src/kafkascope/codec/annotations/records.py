@@ -4,13 +4,13 @@ Record data that Kafka couldn't read raises `DecodeError`; an incomplete last ba
 """
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from struct import Struct
 
 from kafkascope.codec.annotations.annotate import Annotation, value_text
 from kafkascope.codec.records.record_data import decode_records
 from kafkascope.codec.records.record_types import NONE, Record, RecordBatch
 from kafkascope.codec.varint import read_zigzag
+from kafkascope.times import iso, moment_of
 
 _INT32 = Struct(">i")
 # Name, type and bytes, in the order of the wire.
@@ -107,10 +107,8 @@ def _attributes_text(batch: RecordBatch) -> str:
 
 
 def _time(milliseconds: int) -> str:
-    try:
-        return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="milliseconds")
-    except (OverflowError, ValueError, OSError):
-        return "outside the calendar"
+    moment = moment_of(1000 * milliseconds)
+    return "outside the calendar" if moment is None else iso(moment, "milliseconds")
 
 
 def _key_and_value(data: bytes, batch: RecordBatch, position: int, path: str) -> Iterator[Annotation]:

@@ -347,13 +347,13 @@ def _places_of_tags(code: Int, p: Int, end: Int, places: Int) -> Int:
 @plain
 def _tag(code: Int, p: Int, end: Int, last: Int) -> Triple:
     """(the tag, where its content begins, its size). Refused if it isn't known, out of order, or its default."""
-    found = np.int64(0)
+    absent = np.int64(0)
     number, p = read_varint(p, end)
     if p < 0 or number <= last:
-        return found, np.int64(REFUSED), found
+        return absent, np.int64(REFUSED), absent
     size, p = read_varint(p, end)
     if p < 0 or size > end - p:
-        return found, np.int64(REFUSED), found
+        return absent, np.int64(REFUSED), absent
     tag = word(code, JSON_FIRST)
     for _ in range(word(code, JSON_FIRST + 1)):
         if word(tag, 0) == number:
@@ -361,7 +361,7 @@ def _tag(code: Int, p: Int, end: Int, last: Int) -> Triple:
                 return tag, p, size
             break
         tag += 8 * TAG
-    return found, np.int64(REFUSED), found
+    return absent, np.int64(REFUSED), absent
 
 
 @plain
@@ -372,14 +372,14 @@ def _is_open(slots: Int, mask: Int, kind: Int, name: Int, size: Int) -> Int:
         same += 1
     if same == len(_LISTENER):
         return np.int64(-1)
-    found = setting_hash(kind, name, size) & mask
+    index = setting_hash(kind, name, size) & mask
     while True:
-        slot = slots + 8 * SLOT * found
+        slot = slots + 8 * SLOT * index
         if word(slot, 2) == 0:
             return np.int64(0)
         if word(slot, 0) == kind and word(slot, 2) == size and _are_equal(word(slot, 1), name, size):
             return np.int64(1)
-        found = (found + 1) & mask
+        index = (index + 1) & mask
 
 
 @plain

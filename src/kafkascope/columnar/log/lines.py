@@ -350,12 +350,12 @@ def _entry(job: Int, kind: Int, walk: Int) -> Pair:
                 return refused, value
     if not (0 <= number < NUMBERS and -1 <= version < VERSIONS - 1):
         return refused, value
-    found = entries + 8 * ENTRY_WORDS * (number * VERSIONS + version + 1)
-    if word(found, JOB_STATE) == WRITTEN:
-        return found, value + word(found, VALUE_SKIP)
+    job_entry = entries + 8 * ENTRY_WORDS * (number * VERSIONS + version + 1)
+    if word(job_entry, JOB_STATE) == WRITTEN:
+        return job_entry, value + word(job_entry, VALUE_SKIP)
     store_64(job + 8 * NUMBER, number)
     store_64(job + 8 * JOB_VERSION, version)
-    return refused if word(found, JOB_STATE) == JOB_CAREFUL else np.int64(NO_ROOM - 1), value
+    return refused if word(job_entry, JOB_STATE) == JOB_CAREFUL else np.int64(NO_ROOM - 1), value
 
 
 @plain

@@ -5,6 +5,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from kafkascope.limits import MAX_LINK_BYTES, MAX_SHOWN_ITEMS
+from kafkascope.times import iso
 
 
 def recording_facts(content: bytes, name: str) -> dict[str, Any]:
@@ -21,7 +22,7 @@ def recording_facts(content: bytes, name: str) -> dict[str, Any]:
     def facts_of(exchange: Exchange) -> dict[str, Any]:
         return {
             "id": exchange.exchange_id,
-            "at": exchange.request_at.isoformat() if exchange.request_at else None,
+            "at": iso(exchange.request_at) if exchange.request_at else None,
             "client": exchange.client_id if exchange.client_id is not None else exchange.client_address,
             "broker": exchange.broker_address,
             "api": exchange.api,

@@ -30,7 +30,7 @@ class Reread:
     why: str | None = None
 
 
-def reread(lake: Lake, row: dict[str, Any], seconds: float = MAX_REREAD_SECONDS) -> Reread:
+def reread(lake: Lake, row: dict[str, Any]) -> Reread:
     recordings, why = _recordings(lake, row)
     if why:
         return Reread(why=why)
@@ -48,12 +48,12 @@ def reread(lake: Lake, row: dict[str, Any], seconds: float = MAX_REREAD_SECONDS)
         ),
         chunk_bytes=4 * CHUNK_BYTES,
     )
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + MAX_REREAD_SECONDS
 
     def check() -> None:
         if time.monotonic() > deadline:
             raise InputError(
-                f"it was not found within {seconds:g} s; kafkascope read {row['capture_uri']} --exchange "
+                f"it was not found within {MAX_REREAD_SECONDS:g} s; kafkascope read {row['capture_uri']} --exchange "
                 f"{row['exchange_id']} has no such limit"
             )
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
+from kafkascope.formatting import close_names
 from kafkascope.schema.catalog import index, message
 from kafkascope.schema.model import Field, Message
 
@@ -55,9 +56,7 @@ def near_fields(name: str) -> list[str]:
     same = field_name(name)
     if same:
         return [same]
-    from difflib import get_close_matches
-
-    return [_names()[item] for item in get_close_matches(name.lower(), _names(), n=3, cutoff=0.8)]
+    return close_names(name.lower(), _names(), most=3, cutoff=0.8)
 
 
 def field_name(field: str) -> str | None:

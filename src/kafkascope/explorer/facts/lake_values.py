@@ -4,7 +4,7 @@ from base64 import b64encode
 from datetime import date, datetime
 from typing import Any
 
-from kafkascope.times import iso, moment_of
+from kafkascope.times import iso
 
 
 def plain(value: Any) -> Any:
@@ -19,8 +19,3 @@ def plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
     return value
-
-
-def iso_of(microseconds: int | None) -> str | None:
-    moment = None if microseconds is None else moment_of(microseconds)
-    return None if moment is None else iso(moment)

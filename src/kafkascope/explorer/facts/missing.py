@@ -7,9 +7,10 @@ from urllib.parse import unquote
 
 from kafkascope.explorer.facts.field_places import near_fields
 from kafkascope.explorer.facts.manual import manual_pages
+from kafkascope.formatting import close_names
 from kafkascope.schema.catalog import apis, index, message
 from kafkascope.schema.errors.error_codes import by_name
-from kafkascope.schema.names import RECORD_KINDS, clip, close_names, describe_kind, kind_of, suggest
+from kafkascope.schema.names import RECORD_KINDS, clip, describe_kind, kind_of, names_like, suggest
 from kafkascope.schema.releases import releases
 
 # No name is longer, and comparing long words takes time.
@@ -34,25 +35,21 @@ def near(path: str) -> list[dict[str, Any]]:
 
 
 def _like(name: str) -> list[dict[str, Any]]:
-    from difflib import get_close_matches
-
     if name in index():
         return [_message(name)]
-    suggestions = [_api(near) if near in apis().values() else _message(near) for near in close_names(name)]
-    errors = get_close_matches(name.upper(), by_name(), n=2, cutoff=0.7)
+    suggestions = [_api(near) if near in apis().values() else _message(near) for near in names_like(name)]
+    errors = close_names(name.upper(), list(by_name()), most=2, cutoff=0.7)
     suggestions += [
         {"text": by_name()[e].name, "kind": "error", "parameters": {"name": by_name()[e].name}} for e in errors
     ]
     release_names = [release.name for release in releases()]
-    close = get_close_matches(name, release_names, n=2, cutoff=0.75) if name[:1].isdigit() and "." in name else []
+    close = close_names(name, release_names, most=2, cutoff=0.75) if name[:1].isdigit() and "." in name else []
     suggestions += [{"text": f"Kafka {r}", "kind": "release", "parameters": {"release": r}} for r in close]
     return suggestions
 
 
 def _pages_like(name: str) -> list[str]:
-    from difflib import get_close_matches
-
-    return get_close_matches(name.lower(), manual_pages(), n=3, cutoff=0.6)
+    return close_names(name.lower(), list(manual_pages()), most=3)
 
 
 def not_called(noun: str, name: str, kinds: Collection[str]) -> str:

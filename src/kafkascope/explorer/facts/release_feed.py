@@ -8,6 +8,7 @@ from kafkascope import __version__
 from kafkascope.schema.files import DATA_FOLDER
 from kafkascope.schema.history.release_changes import between, by_kind
 from kafkascope.schema.releases import releases
+from kafkascope.times import iso
 
 _MOST_NAMES = 6
 
@@ -15,7 +16,7 @@ _MOST_NAMES = 6
 def release_feed() -> str:
     """Addresses are relative to the feed. The catalog has no release dates, so entries have the catalog's date."""
     at = datetime.fromtimestamp(os.path.getmtime(os.path.join(DATA_FOLDER, "releases.txt")), UTC)
-    updated = at.isoformat(timespec="seconds")
+    updated = iso(at, "seconds")
     known = releases()
     entries = []
     for previous, release in zip(reversed(known[:-1]), reversed(known[1:]), strict=True):

@@ -5,7 +5,7 @@ from typing import Any
 from kafkascope.errors import NotFoundError
 from kafkascope.explorer.facts.field_places import FieldPlace, field_places, near_fields
 from kafkascope.explorer.page import Kind, Page
-from kafkascope.formatting import join_names
+from kafkascope.formatting import did_you_mean
 from kafkascope.schema.catalog import message
 from kafkascope.schema.names import clip
 from kafkascope.schema.prose import sentence
@@ -14,9 +14,7 @@ from kafkascope.schema.prose import sentence
 def make(name: str) -> Page:
     places = field_places().get(name)
     if places is None:
-        near = near_fields(clip(name))
-        search = "; the search finds fields by a part of their name"
-        hint = f"; did you mean {join_names(near, 'or')}?" if near else search
+        hint = did_you_mean(near_fields(clip(name)), "the search finds fields by a part of their name")
         raise NotFoundError(f"unknown field {clip(name)}{hint}")
     listed = [_place(place) for place in places]
     spellings = sorted({place.path[-1] for place in places})

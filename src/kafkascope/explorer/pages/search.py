@@ -1,6 +1,6 @@
 """The search page for browsers without script. Only the server has it."""
 
-from kafkascope.explorer.facts.search import search
+from kafkascope.explorer.facts.search.find import search
 from kafkascope.explorer.page import Kind, Page
 
 # Names in Kafka are much shorter.

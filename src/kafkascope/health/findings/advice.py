@@ -6,7 +6,7 @@ import shlex
 
 from kafkascope.health.findings.brokers import BROKER, Brokers, cluster_of, node_of, split_cluster
 from kafkascope.health.findings.episodes import Episode
-from kafkascope.health.findings.rule import Rule
+from kafkascope.health.findings.rules.rule import Rule
 
 _SOURCE_TOPICS = re.compile(r"Source topics ([\w.-]+)(?:, .*)? are missing")
 _PARTITION_KINDS = frozenset({"partition", "replica_log"})

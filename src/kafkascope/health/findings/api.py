@@ -4,9 +4,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kafkascope.health.findings.api_rules import PASSING
 from kafkascope.health.findings.episodes import MINUTE_US, Signs
-from kafkascope.health.findings.rule import Limits
+from kafkascope.health.findings.rules.api import PASSING
+from kafkascope.health.findings.rules.rule import Limits
 
 Row = Mapping[str, Any]
 Calls = Counter[tuple[str, int]]  # of an API in a minute

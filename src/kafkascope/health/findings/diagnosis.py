@@ -11,7 +11,6 @@ from typing import Any, Literal
 from kafkascope.formatting import count
 from kafkascope.health.findings import api as findings_api
 from kafkascope.health.findings import disks as findings_disks
-from kafkascope.health.findings import disks_rules as findings_disks_rules
 from kafkascope.health.findings import quorum as findings_quorum
 from kafkascope.health.findings import recordings as findings_recordings
 from kafkascope.health.findings import share as findings_share
@@ -19,8 +18,9 @@ from kafkascope.health.findings import streams as findings_streams
 from kafkascope.health.findings.advice import advice_of
 from kafkascope.health.findings.brokers import Brokers
 from kafkascope.health.findings.episodes import Episode, Signs, gather_episodes
-from kafkascope.health.findings.rule import Limits, Rule, Severity
-from kafkascope.health.findings.rules import RULES, limits_of
+from kafkascope.health.findings.rules import disks as findings_disks_rules
+from kafkascope.health.findings.rules.rule import Limits, Rule, Severity
+from kafkascope.health.findings.rules.table import RULES, limits_of
 
 _Row = Mapping[str, Any]
 SEVERITIES: tuple[Severity, ...] = ("critical", "warning", "info")

@@ -6,7 +6,7 @@ from typing import Any
 
 from kafkascope.health.findings.episodes import MINUTE_US, Episode, Signs
 from kafkascope.health.findings.quorum import of_cluster
-from kafkascope.health.findings.rule import Limits
+from kafkascope.health.findings.rules.rule import Limits
 
 Row = Mapping[str, Any]
 _TROUBLE = ("damaged_bytes", "bad_crc", "quarantined", "differing_batches", "missing_records")

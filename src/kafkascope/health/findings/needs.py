@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import floor
 from typing import Any
 
-from kafkascope.health.findings.rules import limits_of
+from kafkascope.health.findings.rules.table import limits_of
 
 Where = Callable[[Callable[[str], Any]], Any]
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kafkascope.health.findings.episodes import MINUTE_US, Signs
-from kafkascope.health.findings.rule import Limits
+from kafkascope.health.findings.rules.rule import Limits
 
 Row = Mapping[str, Any]
 QUORUM = "quorum"

@@ -6,7 +6,7 @@ from typing import Any
 
 from kafkascope.health.findings.episodes import MINUTE_US, Episode, Signs
 from kafkascope.health.findings.redeliveries import RedeliveryTracker
-from kafkascope.health.findings.rule import Limits
+from kafkascope.health.findings.rules.rule import Limits
 
 Row = Mapping[str, Any]
 _ACKNOWLEDGED = frozenset({"accepted", "released", "rejected"})

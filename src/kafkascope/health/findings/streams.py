@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kafkascope.health.findings.episodes import MINUTE_US, Signs
-from kafkascope.health.findings.streams_rules import OTHER_STATUS, STATUS_RULES
+from kafkascope.health.findings.rules.streams import OTHER_STATUS, STATUS_RULES
 
 Row = Mapping[str, Any]
 

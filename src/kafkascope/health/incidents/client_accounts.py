@@ -4,7 +4,7 @@ that consist of a single finding."""
 from collections import Counter
 
 from kafkascope.formatting import span
-from kafkascope.health.findings.rules import RULES
+from kafkascope.health.findings.rules.table import RULES
 from kafkascope.health.findings.words import quoted
 from kafkascope.health.incidents.account import Account, command, listed, number
 from kafkascope.health.incidents.causes import ORDINARY_ERRORS

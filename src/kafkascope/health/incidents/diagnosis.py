@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from kafkascope.formatting import count
 from kafkascope.health.findings.diagnosis import SEVERITIES, Finding
-from kafkascope.health.findings.rule import Severity
+from kafkascope.health.findings.rules.rule import Severity
 from kafkascope.health.incidents import client_accounts, member_accounts, node_accounts
 from kafkascope.health.incidents.account import Account
 from kafkascope.health.incidents.facts import Facts, read_facts

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from kafkascope.health.findings.diagnosis import SEVERITIES, Finding
-from kafkascope.health.findings.rule import Severity
+from kafkascope.health.findings.rules.rule import Severity
 
 Confidence = Literal["certain", "likely", "possible"]
 FindingKey = tuple[str, str, int]

@@ -6,7 +6,7 @@ The broker's response decides: 0 counts, an error undoes every acknowledgement o
 
 from kafkascope.health.share.book import FOREVER, LATE_US, Book
 from kafkascope.health.share.brokers import LOST_PARTITION, lost
-from kafkascope.health.share.events import ACCEPT, GAP, REJECT, RELEASE, RENEW, SAID, ShareEvent
+from kafkascope.health.share.events import ACCEPT, GAP, OUTCOME_OF, REJECT, RELEASE, RENEW, ShareEvent
 from kafkascope.health.share.pieces import NO_NOTES, Claim, Partition, RangePiece
 
 INVALID_RECORD_STATE = 121
@@ -70,7 +70,7 @@ def _taken(book: Book, event: ShareEvent, partition: Partition, piece: RangePiec
         book.settle(partition, piece)
     else:
         assert kind is not None
-        book.end(partition, piece, SAID[kind], "acknowledged", event.at_us, event.exchange_id)
+        book.end(partition, piece, OUTCOME_OF[kind], "acknowledged", event.at_us, event.exchange_id)
 
 
 def _unanswered(event: ShareEvent, partition: Partition) -> None:
@@ -104,10 +104,15 @@ def _unheld(book: Book, event: ShareEvent, partition: Partition, first: int, las
     """The broker accepted an acknowledgement of offsets that the member isn't known to hold."""
     kind = event.value
     for piece in partition.limbo:
-        if piece.origin.member_id == event.member_id and piece.first <= last and piece.last >= first and kind in SAID:
+        if (
+            piece.origin.member_id == event.member_id
+            and piece.first <= last
+            and piece.last >= first
+            and kind in OUTCOME_OF
+        ):
             break
     else:
-        if kind in SAID or kind == RENEW:
+        if kind in OUTCOME_OF or kind == RENEW:
             is_whole = first == event.first_offset and last == event.last_offset
             partition.early.append(event if is_whole else event._replace(first_offset=first, last_offset=last))
             unrecorded(book, partition, event.at_us - LATE_US)
@@ -117,7 +122,7 @@ def _unheld(book: Book, event: ShareEvent, partition: Partition, first: int, las
     before, after = (piece.first, start - 1), (end + 1, piece.last)
     partition.limbo.extend(piece.clone(*offsets) for offsets in (before, after) if offsets[0] <= offsets[1])
     piece.first, piece.last = start, end
-    piece.end(SAID[kind], "acknowledged", event.at_us, event.exchange_id)
+    piece.end(OUTCOME_OF[kind], "acknowledged", event.at_us, event.exchange_id)
     piece.archived = kind == REJECT
     book.settled(piece)
     if first < start:
@@ -146,8 +151,8 @@ def unrecorded(book: Book, partition: Partition, until: int = FOREVER) -> None:
     while partition.early and partition.early[0].at_us < until:
         early = partition.early.pop(0)
         kind = early.value
-        if kind in SAID:
-            book.unrecorded(early, SAID[kind], kind == REJECT)
+        if kind in OUTCOME_OF:
+            book.unrecorded(early, OUTCOME_OF[kind], kind == REJECT)
         elif not partition.overlapping(early.first_offset, early.last_offset):
             at = early.at_us
             piece = RangePiece(early, early.first_offset, early.last_offset, at, at, early.lock_timeout_ms)

@@ -89,7 +89,7 @@ class Book:
             elif outcome in UNFINISHED_OUTCOMES:
                 if written is None:
                     return
-                self.found(piece, written.state)
+                self.reveal(piece, written.state)
         self.settle(partition, piece)
 
     def expired(self, piece: RangePiece, rule: str, event: ShareEvent) -> None:
@@ -116,7 +116,7 @@ class Book:
             piece.end("moved", "state_written", written.at_us, written.exchange_id, "cause_not_recorded")
             piece.archived = written.state == ARCHIVED
 
-    def found(self, piece: RangePiece, state: int) -> None:
+    def reveal(self, piece: RangePiece, state: int) -> None:
         """What the leader did with a delivery that ended unfinished; archiving reveals the group's delivery limit."""
         piece.archived = state == ARCHIVED
         if piece.archived and piece.origin.delivery_count is not None:

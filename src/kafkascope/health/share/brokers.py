@@ -13,9 +13,9 @@ from kafkascope.health.share.events import (
     ARCHIVED,
     ARCHIVING,
     GAP,
+    OUTCOME_OF,
     REJECT,
     RELEASE,
-    SAID,
     ShareEvent,
 )
 from kafkascope.health.share.limit import UNANSWERED
@@ -53,13 +53,13 @@ def _written(book: Book, event: ShareEvent, partition: Partition, piece: RangePi
         _claimed(book, partition, piece, claim, state)
     elif piece.outcome is not None:
         if piece.outcome in UNFINISHED_OUTCOMES and state != ACKNOWLEDGED:
-            book.found(piece, state)
+            book.reveal(piece, state)
             # The acknowledgement did not count.
             piece.notes = tuple(note for note in piece.notes if note != UNANSWERED)
             book.settle(partition, piece)
     elif state != ACKNOWLEDGED and event.at_us >= book.lock_end(piece, piece.lock_low) - CLOCK_SLACK_US:
         book.expired(piece, "state_written", event)
-        book.found(piece, state)
+        book.reveal(piece, state)
         book.settle(partition, piece)
     else:
         piece.written = Written(state, event.at_us, event.exchange_id)
@@ -80,9 +80,9 @@ def _claimed(book: Book, partition: Partition, piece: RangePiece, claim: Claim, 
         note = None
         if piece.outcome is not None and claim.type != ACCEPT:
             note = UNANSWERED if claim.type == RELEASE else book.limit.unanswered(piece.origin.delivery_count)
-        piece.end(SAID[claim.type], "state_written", claim.at_us, claim.exchange_id, note)
+        piece.end(OUTCOME_OF[claim.type], "state_written", claim.at_us, claim.exchange_id, note)
         if claim.type == RELEASE:
-            book.found(piece, state)
+            book.reveal(piece, state)
         else:
             piece.archived = claim.type == REJECT
     book.settle(partition, piece)

@@ -34,7 +34,7 @@ Outcome = Literal["accepted", "released", "rejected", "lock_expired", "disconnec
 # AcknowledgementBatch.AcknowledgeTypes (KIP-932, Renew KIP-1222)
 GAP, ACCEPT, RELEASE, REJECT, RENEW = range(5)
 
-SAID: dict[int | None, Outcome] = {ACCEPT: "accepted", RELEASE: "released", REJECT: "rejected"}
+OUTCOME_OF: dict[int | None, Outcome] = {ACCEPT: "accepted", RELEASE: "released", REJECT: "rejected"}
 
 # StateBatch.DeliveryState; ARCHIVING lasts until the dead-letter record is written (KIP-1191)
 AVAILABLE, ACKNOWLEDGED, ARCHIVING, ARCHIVED = 0, 2, 3, 4

@@ -194,10 +194,10 @@ class Ledger:
             if state.owner is None and state.gap is None:
                 state.gap = UnheldGap(at, state.released_by, exchange_id)
 
-    def close_gaps(self, at: int, ended_by: str | None, known: bool | None = None) -> None:
+    def close_gaps(self, at: int, ended_by: str | None) -> None:
         for task, state in self.tasks.items():
             if state.gap is not None:
-                self._close_gap(task, state, at, ended_by, state.gap.known if known is None else known)
+                self._close_gap(task, state, at, ended_by, state.gap.known)
 
     def prove_gaps(self) -> None:
         """A description listed all members, and none of them holds these tasks."""

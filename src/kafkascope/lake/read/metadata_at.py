@@ -11,6 +11,7 @@ from kafkascope.capture.exchanges.exchange_columns import TIME
 from kafkascope.errors import InputError, UsageError
 from kafkascope.lake.home import Lake
 from kafkascope.lake.read.visible_rows import dataset
+from kafkascope.times import iso
 
 _MART = "metadata_at"
 
@@ -70,7 +71,7 @@ def _held(at: datetime | None, offset: int | None) -> pc.Expression:
 
 
 def _moment(at: datetime | None, offset: int | None) -> str:
-    return f"at offset {offset}" if offset is not None else "at the end" if at is None else f"at {at.isoformat()}"
+    return f"at offset {offset}" if offset is not None else "at the end" if at is None else f"at {iso(at)}"
 
 
 def _add(metadata: ClusterMetadata, row: dict[str, Any]) -> None:

@@ -82,22 +82,34 @@ _PREFIX = "catalog-"
 
 def write_catalog(lake: Lake) -> bool:
     """Returns False if the lake has this catalog already."""
-    prefix = f"{_PREFIX}{catalog_digest()}"
-    if all(_has(lake, name, prefix) for name in CATALOG):
+    if has_catalog(lake):
         return False
-    rows = {"catalog_messages": _messages(), "catalog_fields": _fields(), "catalog_errors": _errors()}
-    files = Files(lake, "", prefix)
-    for name, table in CATALOG.items():
-        files.add(table, pa.Table.from_pylist(list(rows[name]), schema=table.schema))
+    files = Files(lake, "", _prefix())
+    for name, rows in catalog_rows().items():
+        files.add(CATALOG[name], rows)
     written = files.close()
     for name, table in CATALOG.items():
         replace(lake, table, [file for file in written if file.table == name])
     return True
 
 
-def _has(lake: Lake, name: str, prefix: str) -> bool:
+def has_catalog(lake: Lake) -> bool:
+    return all(_has(lake, name) for name in CATALOG)
+
+
+@cache
+def catalog_rows() -> dict[str, pa.Table]:
+    rows = {"catalog_messages": _messages(), "catalog_fields": _fields(), "catalog_errors": _errors()}
+    return {name: pa.Table.from_pylist(list(rows[name]), schema=table.schema) for name, table in CATALOG.items()}
+
+
+def _prefix() -> str:
+    return f"{_PREFIX}{catalog_digest()}"
+
+
+def _has(lake: Lake, name: str) -> bool:
     table = find_table(lake, name)
-    return table is not None and any(file.path.startswith(f"{prefix}-") for file in active_files(table))
+    return table is not None and any(file.path.startswith(f"{_prefix()}-") for file in active_files(table))
 
 
 @cache

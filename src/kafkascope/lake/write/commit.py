@@ -71,29 +71,34 @@ def _kept(lake: Lake, name: str, kept: dict[tuple[str, str], tuple[object, Any]]
 
 
 def open_or_create(lake: Lake, table: LakeTable) -> DeltaTable:
-    """New tables are empty. If two processes create one at once, both would otherwise add their files: when it retries,
-    Delta's library takes the second creation for an ordinary commit, so retries are off."""
+    """New tables are empty."""
     try:
         return open_table(lake, table.name)
     except TableNotFoundError:
         pass
-    uri, refused = lake.table(table.name).uri, ""
-    try:
-        create_table_with_add_actions(
-            uri,
-            Schema.from_arrow(table.schema),
-            [],
-            mode="error",
-            partition_by=table.partition_by,
-            storage_options=lake.storage_options or None,
-            commit_properties=CommitProperties(max_commit_retries=0),
-        )
-    except DeltaError as error:
-        refused = reason(error)
+    refused = create(lake, table, [])
     try:
         return open_table(lake, table.name)
     except TableNotFoundError as error:
-        raise InputError(f"{uri}: {refused or reason(error)}") from None
+        raise InputError(f"{lake.table(table.name).uri}: {refused or reason(error)}") from None
+
+
+def create(lake: Lake, table: LakeTable, actions: Sequence[AddAction], *transactions: tuple[str, int]) -> str | None:
+    """Returns why the table could not be created. If two processes create one at once, both would otherwise add their
+    files: when it retries, Delta's library takes the second creation for an ordinary commit, so retries are off."""
+    try:
+        create_table_with_add_actions(
+            lake.table(table.name).uri,
+            Schema.from_arrow(table.schema),
+            list(actions),
+            mode="error",
+            partition_by=table.partition_by,
+            storage_options=lake.storage_options or None,
+            commit_properties=transaction_properties(*transactions, retries=0),
+        )
+    except DeltaError as error:
+        return reason(error)
+    return None
 
 
 def transaction_version(table: DeltaTable, name: str) -> int | None:
@@ -138,6 +143,9 @@ def _commit(
     lake: Lake, table: LakeTable, actions: Sequence[AddAction], transaction: str, expected: int | None,
     turn: int | None, change: Change | None,
 ) -> bool:  # fmt: skip
+    unconditional = not expected and turn is None and change is None
+    if unconditional and not lake.has(table.name) and create(lake, table, actions, (transaction, 1)) is None:
+        return True
     schema = Schema.from_arrow(table.schema)
     delta = open_or_create(lake, table)
     version = transaction_version(delta, transaction)

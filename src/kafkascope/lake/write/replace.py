@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 
 from deltalake import DeltaTable, Schema
 from deltalake.exceptions import DeltaError
-from deltalake.transaction import AddAction, RemoveAction
+from deltalake.transaction import AddAction
 
 from kafkascope.errors import InputError
 from kafkascope.lake.active import ActiveFile, active_files
@@ -17,7 +17,7 @@ from kafkascope.lake.write.commit import (
     MAINTENANCE,
     Overtaken,
     add_action,
-    find_table,
+    create,
     open_or_create,
     removals,
     transaction_properties,
@@ -32,7 +32,7 @@ BUILD = "kafkascope-marts"
 def replace(lake: Lake, table: LakeTable, files: Iterable[NewFile], build: int | None = None) -> None:
     """Readers see the table before or after. Of two replacements at once, the later one stays, whole. `build` is the
     number of this build of the marts."""
-    actions: list[AddAction | RemoveAction] = [add_action(file) for file in files]
+    actions = [add_action(file) for file in files]
     _retried(lake, table, lambda: _replace(lake, table, actions, build))
 
 
@@ -68,11 +68,6 @@ def build_of(delta: DeltaTable) -> int:
     return transaction_version(delta, BUILD) or 0
 
 
-def current_build(lake: Lake, name: str) -> int:
-    delta = find_table(lake, name)
-    return 0 if delta is None else build_of(delta)
-
-
 def _retried(lake: Lake, table: LakeTable, commit: Callable[[], None]) -> None:
     problem = ""
     for _ in range(ATTEMPTS):
@@ -91,15 +86,16 @@ def _turn(delta: DeltaTable) -> tuple[str, int]:
     return MAINTENANCE, (transaction_version(delta, MAINTENANCE) or 0) + 1
 
 
-def _replace(lake: Lake, table: LakeTable, actions: list[AddAction | RemoveAction], build: int | None) -> None:
+def _replace(lake: Lake, table: LakeTable, actions: list[AddAction], build: int | None) -> None:
+    builds = () if build is None else ((BUILD, build),)
+    if not lake.has(table.name) and create(lake, table, actions, (MAINTENANCE, 1), *builds) is None:
+        return
     delta = open_or_create(lake, table)
     delta.create_write_transaction(
-        actions,
+        [*actions],
         mode="overwrite",
         schema=Schema.from_arrow(table.schema),
         partition_by=table.partition_by,
         # Files that another tool merges at the same time must not stay.
-        commit_properties=transaction_properties(
-            _turn(delta), *(((BUILD, build),) if build is not None else ()), retries=0
-        ),
+        commit_properties=transaction_properties(_turn(delta), *builds, retries=0),
     )

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -10,11 +11,10 @@ from kafkascope.capture.base.flow import Endpoints
 from kafkascope.capture.resume.stretch import ALL_PACKETS, Position, Stretch, stretches
 from kafkascope.pipeline.ingestion.survey import FileSurvey
 
-# What finding and pairing the frames of a connection costs, as a part of all. The rest is reading bodies and writing
-# rows. Each task of a bucket pays it up to its end: 0.17 for a share consumer, 0.3 for a follower.
-WALK = 0.28
-# A stretch is worth another pass over the packets if the slowest task takes this part of its time without it. No bucket
-# has more than six: they take 1.16 times as long as any number would.
+# What it costs to find and pair the frames of a byte, as a part of what a byte of a large message costs in all. The
+# rest is reading bodies and writing rows. Each task of a bucket pays it up to its end.
+_WALK, _LEAST_WALK = 0.5, 0.05
+# A stretch is worth another pass over the packets if the slowest task takes this part of its time without it.
 _WORTH = 0.95
 
 
@@ -30,62 +30,87 @@ class Division:
 def divided(surveys: Sequence[FileSurvey], tasks: int) -> Division:
     """Assigns flows to buckets, the largest first, each to the one that is done first: one connection may have nearly
     half of all bytes, or all of them. The slowest bucket gets another task as long as that helps."""
-    sizes: dict[Endpoints, float] = {}
+    sizes: dict[Endpoints, npt.NDArray[np.float64]] = {}
     for survey in surveys:
-        sampled = sum(cost for _, cost in survey.flows)
-        for ends, cost in survey.flows:
-            sizes[ends] = sizes.get(ends, 0) + cost / sampled * _unread(survey)
-    flows = sorted(sizes, key=lambda ends: (-sizes[ends], ends))
+        sampled = sum(flow.cost for flow in survey.flows)
+        for flow in survey.flows:
+            own = np.array([flow.cost, _WALK * flow.bytes]) / sampled * _unread(survey)
+            sizes[flow.ends] = sizes.get(flow.ends, 0) + own
+    flows = sorted(sizes, key=lambda ends: (-sizes[ends][0], ends))
     costs = [sizes[ends] for ends in flows]
-    counts = [1] * tasks
-    chosen, seconds = _filled(costs, counts)
-    while 1 in counts and len(counts) > 1:
-        slowest = int(seconds.argmax())
-        more = [count + (bucket == slowest) for bucket, count in enumerate(counts)]
-        singles = [bucket for bucket, count in enumerate(counts) if count == 1 and bucket != slowest]
+    filled = _filled(costs, [1] * tasks)
+    while 1 in filled.counts and tasks > 1:
+        slowest = int(filled.seconds.argmax())
+        more = [count + (bucket == slowest) for bucket, count in enumerate(filled.counts)]
+        singles = [bucket for bucket, count in enumerate(filled.counts) if count == 1 and bucket != slowest]
         if not singles:
             break
         del more[singles[-1]]
-        candidate, candidate_seconds = _filled(costs, more)
-        if candidate_seconds.max() >= _WORTH * seconds.max():
+        candidate = _filled(costs, more)
+        if candidate.seconds.max() >= _WORTH * filled.seconds.max():
             break
-        counts, chosen, seconds = more, candidate, candidate_seconds
-    placed = dict(zip(flows, chosen, strict=True))
-    return Division(placed, tuple(_stretches(surveys, placed, bucket, count) for bucket, count in enumerate(counts)))
+        filled = candidate
+    placed = dict(zip(flows, filled.chosen, strict=True))
+    buckets = zip(filled.counts, filled.walks, strict=True)
+    return Division(
+        placed,
+        tuple(_stretches(surveys, placed, bucket, count, walk) for bucket, (count, walk) in enumerate(buckets)),
+    )
 
 
 def _unread(survey: FileSurvey) -> int:
     return survey.bytes - survey.read_bytes
 
 
-def _filled(costs: Sequence[float], counts: Sequence[int]) -> tuple[list[int], npt.NDArray[np.float64]]:
-    """(the bucket of each flow, the time of each bucket)"""
-    rates = np.array([_time(count) for count in counts])
-    filled = np.zeros(len(counts))
+class _Filled(NamedTuple):
+    """`counts` are the tasks of each bucket, `seconds` how long they take, `walks` what part finds and pairs frames;
+    `chosen` is the bucket of each flow."""
+
+    counts: list[int]
+    chosen: list[int]
+    seconds: npt.NDArray[np.float64]
+    walks: list[float]
+
+
+def _filled(costs: Sequence[npt.NDArray[np.float64]], counts: list[int]) -> _Filled:
+    tasks = np.array(counts)
+    filled = np.zeros((len(counts), 2))
     chosen = []
     for cost in costs:
-        bucket = int(((filled + cost) * rates).argmin())
+        bucket = int(_seconds(filled + cost, tasks).argmin())
         filled[bucket] += cost
         chosen.append(bucket)
-    return chosen, filled * rates
+    return _Filled(counts, chosen, _seconds(filled, tasks), _walks(filled).tolist())
 
 
-def _time(count: int) -> float:
+def _seconds(filled: npt.NDArray[np.float64], tasks: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    seconds: npt.NDArray[np.float64] = filled[:, 0] * _time(_walks(filled), tasks)
+    return seconds
+
+
+def _walks(filled: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    # Of an empty bucket any will do.
+    walks: npt.NDArray[np.float64] = np.maximum(filled[:, 1] / np.maximum(filled[:, 0], 1), _LEAST_WALK)
+    return walks
+
+
+def _time(walk: Any, count: Any) -> Any:
     """How long each of these tasks takes for a bucket that takes one task 1. Each but the first walks through what the
-    ones before it read, so the stretches get shorter: those of two tasks are 0.57 and 0.43 of the bucket."""
-    return WALK / (1 - (1 - WALK) ** count)
+    ones before it read, so the stretches get shorter: with a walk of 0.28, those of two tasks are 0.58 and 0.42 of the
+    bucket."""
+    return walk / (1 - (1 - walk) ** count)
 
 
-def _places(count: int) -> Iterator[float]:
+def _places(walk: float, count: int) -> Iterator[float]:
     """Where each task but the first begins, as a part of the bucket."""
     place = 0.0
     for _ in range(count - 1):
-        place = place * (1 - WALK) + _time(count)
+        place = place * (1 - walk) + _time(walk, count)
         yield place
 
 
 def _stretches(
-    surveys: Sequence[FileSurvey], placed: Mapping[Endpoints, int], bucket: int, count: int
+    surveys: Sequence[FileSurvey], placed: Mapping[Endpoints, int], bucket: int, count: int, walk: float
 ) -> tuple[Stretch, ...]:
     if count == 1:
         return (ALL_PACKETS,)
@@ -93,7 +118,7 @@ def _stretches(
     sizes = [part * _unread(survey) for part, survey in zip(own, surveys, strict=True)]
     ends = np.cumsum(sizes)
     bounds = []
-    for place in _places(count):
+    for place in _places(walk, count):
         at = place * ends[-1]
         file = int(np.searchsorted(ends, at, side="right"))
         within = (at - ends[file] + sizes[file]) / own[file]
@@ -103,6 +128,6 @@ def _stretches(
 
 def _own_part(survey: FileSurvey, placed: Mapping[Endpoints, int], bucket: int) -> float:
     """Which part of the sample of a file is this bucket's."""
-    costs = [(cost, placed[ends] == bucket) for ends, cost in survey.flows]
+    costs = [(flow.cost, placed[flow.ends] == bucket) for flow in survey.flows]
     total = sum(cost for cost, _ in costs)
     return sum(cost for cost, is_own in costs if is_own) / total if total else 0.0

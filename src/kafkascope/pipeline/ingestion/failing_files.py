@@ -2,11 +2,9 @@
 file. A worker that dies can't: then tasks run one at a time, and each marks the file that it reads."""
 
 import re
-import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -153,13 +151,6 @@ def _read_alone(lake: Lake, whole: Task, uri: str, alone: _RunTasks) -> dict[str
         return {uri: _DIED}
     discard(lake, done.files)
     return done.broken
-
-
-def why_of(error: Exception) -> str:
-    """Type and place of an error, without its message, which may hold bytes of the file."""
-    frames = traceback.extract_tb(error.__traceback__)
-    own = next((frame for frame in reversed(frames) if "kafkascope" in Path(frame.filename).parts), None)
-    return f"reading it raised {type(error).__name__}" + (f" ({Path(own.filename).name}:{own.lineno})" if own else "")
 
 
 def quarantined(lake: Lake, ingest_id: str, broken: dict[str, str], sizes: dict[str, int]) -> list[NewFile]:

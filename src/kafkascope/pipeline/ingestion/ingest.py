@@ -27,7 +27,7 @@ from kafkascope.lake.upkeep.settle import settled
 from kafkascope.lake.upkeep.superseded import remove_superseded
 from kafkascope.lake.upkeep.tidy import Tidied, tidy_if_due
 from kafkascope.lake.upkeep.upgrade import lake_to_write
-from kafkascope.lake.write.catalog_tables import write_catalog
+from kafkascope.lake.write.catalog_tables import catalog_rows, has_catalog, write_catalog
 from kafkascope.lake.write.commit import Change, Overtaken, commit
 from kafkascope.lake.write.files import Files, NewFile, discard
 from kafkascope.lake.write.heartbeat import Running, beat, begin, end, seal, turn_of
@@ -184,6 +184,9 @@ def _ingest(
             shuffle = shuffles(new, options.plan)
             # Without a shuffle, every capture task reads all captures.
             shares = [1 if shuffle else task.buckets for task in tasks]
+            if not has_catalog(lake):
+                # It takes as long as all commits, and the driver waits for the tasks meanwhile.
+                Thread(target=catalog_rows, daemon=True).start()
             with watch_progress(lake, ingest_id, shares, start, progress):
                 task_results = run_unless_broken(
                     lake, tasks, lambda together: run_on_spark(spark, together, shuffle=shuffle),

@@ -48,21 +48,21 @@ class InputFile:
 
 def find_inputs(uris: Iterable[str | os.PathLike[str]]) -> list[InputFile]:
     """Every file once, ordered by name within each argument; then segments and snapshots of log directories."""
-    recordings, logs = _found(uris)
+    recordings, logs = _inputs_of(uris)
     return [*map(_input_file, recordings), *map(_log_file, logs, digests_of(logs))]
 
 
 def find_places(uris: Iterable[str | os.PathLike[str]]) -> list[Place]:
     """Recordings alone, and no file is opened."""
-    return _found(uris)[0]
+    return _inputs_of(uris)[0]
 
 
 def find_log_inputs(uris: Iterable[str | os.PathLike[str]]) -> list[LogInput]:
     """Segments and snapshots alone."""
-    return _found(uris)[1]
+    return _inputs_of(uris)[1]
 
 
-def _found(uris: Iterable[str | os.PathLike[str]]) -> tuple[list[Place], list[LogInput]]:
+def _inputs_of(uris: Iterable[str | os.PathLike[str]]) -> tuple[list[Place], list[LogInput]]:
     places: dict[str, Place] = {}
     logs: dict[str, LogInput] = {}
     for uri in uris:

@@ -28,6 +28,7 @@ from kafkascope.capture.resume.stretch import Position, Stretch, cut_packets
 from kafkascope.errors import InputError
 from kafkascope.limits import MAX_UNUSED_FLOWS
 from kafkascope.pipeline.ingestion.inputs import open_input
+from kafkascope.pipeline.ingestion.why_broken import why_of
 
 # A row has segments, as the bytes of an Arrow stream, or a note: JSON about a file, or nothing, which announces a task.
 # Spark's cost is per row, whatever its size, and one row per segment would be a thousand times as many. `offset` is the
@@ -114,8 +115,6 @@ def segment_rows(uri: str, file: int, skip: int, routes: Routes) -> Iterator[pa.
         # As with buckets: the other files are still read.
         why = str(error)
     except Exception as error:  # noqa: BLE001
-        from kafkascope.pipeline.ingestion.failing_files import why_of
-
         broken = why_of(error)
     yield note_row(routes.accounts, file, _note_text(account, why, broken))
 

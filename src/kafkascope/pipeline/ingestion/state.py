@@ -13,6 +13,7 @@ from kafkascope.capture.base.flow import Endpoints
 from kafkascope.capture.files.decompress import Decompressor
 from kafkascope.capture.files.source import Source
 from kafkascope.capture.formats import CAPTURE, LOG
+from kafkascope.capture.resume.parse import parse_carried
 from kafkascope.capture.resume.state import Carried
 from kafkascope.errors import InputError
 from kafkascope.lake.home import Lake
@@ -115,7 +116,7 @@ class LakeState:
             return None, "the state of an earlier run broke its reader"
         text = unseal(connection.state)
         try:
-            return Carried.from_json(text), None
+            return parse_carried(text), None
         except InputError as error:
             return None, str(error)
 

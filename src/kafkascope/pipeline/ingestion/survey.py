@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from kafkascope.errors import InputError
 from kafkascope.lake.place import place_of
 from kafkascope.pipeline.ingestion.inputs import InputFile, open_input
 from kafkascope.pipeline.ingestion.plain_frames import FRAMES, is_frames
+from kafkascope.pipeline.ingestion.why_broken import why_of
 
 BAD_FILE = "bad"
 # Batches of packets to sample over all files, a few megabytes each: enough to spot a large flow.
@@ -28,10 +30,18 @@ LEAST_SAMPLE = 2
 _MESSAGE_BYTES = 5_000
 
 
+class FlowSample(NamedTuple):
+    """A flow in the sample: what its bytes and messages cost, in bytes of large messages, and its bytes alone."""
+
+    ends: Endpoints
+    cost: int
+    bytes: int
+
+
 @dataclass(frozen=True, slots=True)
 class FileSurvey:
-    """`error` is why it can't be read, `broken` how it broke the reader. `flows` maps endpoints to the cost of a flow
-    in the sample, in bytes. A file that is `apart` begins before what earlier ingests left. `bytes` are those of the
+    """`error` is why it can't be read, `broken` how it broke the reader. `flows` are those of the
+    sample. A file that is `apart` begins before what earlier ingests left. `bytes` are those of the
     decompressed capture, `read_bytes` those that an earlier ingest has read; both may be estimates."""
 
     file: InputFile
@@ -39,7 +49,7 @@ class FileSurvey:
     first_ns: int = 0
     error: str | None = None
     broken: str | None = None
-    flows: tuple[tuple[Endpoints, int], ...] = ()
+    flows: tuple[FlowSample, ...] = ()
     apart: bool = False
     bytes: int = 0
     read_bytes: int = 0
@@ -60,8 +70,6 @@ def survey_file(file: InputFile, *, sample: int) -> FileSurvey:
     except InputError as error:
         return FileSurvey(replace(file, kind=BAD_FILE), BAD_FILE, error=str(error))
     except Exception as error:  # noqa: BLE001
-        from kafkascope.pipeline.ingestion.failing_files import why_of
-
         return FileSurvey(replace(file, kind=BAD_FILE), BAD_FILE, broken=why_of(error))
 
 
@@ -74,6 +82,7 @@ def _capture(file: InputFile, sample: int, packed: bool) -> FileSurvey:
     first = None
     count = sampled = stored = 0
     costs: Counter[int] = Counter()
+    sizes: Counter[int] = Counter()
     fullest: dict[int, int] = {}
     flows = Flows()
     reader = SegmentReader(flows)
@@ -85,21 +94,23 @@ def _capture(file: InputFile, sample: int, packed: bool) -> FileSurvey:
         if not sample:
             break
         segments = reader.feed(packets)
-        for number, cost in _costs(segments, fullest):
+        for number, cost, own in _costs(segments, fullest):
             costs[number] += cost
-    flow_costs = tuple((flows.ends[number], cost) for number, cost in costs.most_common())
+            sizes[number] += own
+    samples = tuple(FlowSample(flows.ends[number], cost, sizes[number]) for number, cost in costs.most_common())
     size = file.size * sampled // stored if packed and stored else file.size
     read = min(file.read_packets * sampled // max(count, 1), size)
-    return FileSurvey(file, CAPTURE, first or 0, flows=flow_costs, bytes=size, read_bytes=read)
+    return FileSurvey(file, CAPTURE, first or 0, flows=samples, bytes=size, read_bytes=read)
 
 
-def _costs(segments: Segments, fullest: dict[int, int]) -> Iterator[tuple[int, int]]:
-    """The cost of each flow in these segments; `fullest` keeps the largest segment of each."""
+def _costs(segments: Segments, fullest: dict[int, int]) -> Iterator[tuple[int, int, int]]:
+    """The cost and bytes of each flow in these segments; `fullest` keeps the largest segment of each."""
     length, flow = segments.wire_length, segments.flow
     for number in np.unique(flow).tolist():
         own = length[flow == number]
         fullest[number] = full = max(fullest.get(number, 0), int(own.max()))
-        yield number, int(own.sum()) + _MESSAGE_BYTES * int(((own > 0) & (own < full)).sum())
+        size = int(own.sum())
+        yield number, size + _MESSAGE_BYTES * int(((own > 0) & (own < full)).sum()), size
 
 
 def packets_of(uri: str) -> Iterator[Packets]:

@@ -16,6 +16,7 @@ from kafkascope.capture.exchanges.exchange_columns import to_arrow
 from kafkascope.capture.exchanges.identity import connection_hash, connection_name
 from kafkascope.capture.reader import Reading
 from kafkascope.capture.resume.choose import Choice, flow_hash
+from kafkascope.capture.resume.parse import parse_carried
 from kafkascope.capture.resume.reread import ReopenTracker
 from kafkascope.capture.resume.run import Part
 from kafkascope.capture.resume.state import Carried
@@ -32,18 +33,19 @@ from kafkascope.lake.write.files import Files, NewFile
 from kafkascope.lake.write.heartbeat import INGESTS
 from kafkascope.pipeline.disks.split_rows import SplitReader
 from kafkascope.pipeline.disks.splits import LogSplit
-from kafkascope.pipeline.ingestion.connections import EndedConnections, connection_rows
-from kafkascope.pipeline.ingestion.earlier_pending import EarlierPending
-from kafkascope.pipeline.ingestion.exchange_writer import ExchangeWriter
 from kafkascope.pipeline.ingestion.file_accounts import FileAccount, add_file_facts, add_tallies, row_accounts
 from kafkascope.pipeline.ingestion.inputs import open_input
-from kafkascope.pipeline.ingestion.log_writer import LogWriter
-from kafkascope.pipeline.ingestion.plain_frame_rows import read_plain_frames
 from kafkascope.pipeline.ingestion.plain_frames import FRAMES
-from kafkascope.pipeline.ingestion.problem_rows import UNFINISHED_KIND, write_problems
 from kafkascope.pipeline.ingestion.progress import reporting_compiles, write_progress
 from kafkascope.pipeline.ingestion.pseudonyms import Pseudonyms
+from kafkascope.pipeline.ingestion.rows.connections import EndedConnections, connection_rows
+from kafkascope.pipeline.ingestion.rows.earlier_pending import EarlierPending
+from kafkascope.pipeline.ingestion.rows.exchange_writer import ExchangeWriter
+from kafkascope.pipeline.ingestion.rows.log_writer import LogWriter
+from kafkascope.pipeline.ingestion.rows.plain_frames import read_plain_frames
+from kafkascope.pipeline.ingestion.rows.problems import UNFINISHED_KIND, write_problems
 from kafkascope.pipeline.ingestion.shuffle import Routes, SegmentsReading, chunk_bytes
+from kafkascope.pipeline.ingestion.why_broken import why_of
 from kafkascope.pipeline.ingestion.worker import tune_process
 
 # How often a task reports its progress.
@@ -153,8 +155,6 @@ def run(task: Task, segments: Iterator[pa.RecordBatch] | None = None) -> TaskRes
         expected = isinstance(error, KafkascopeError) and not isinstance(error, KernelError)
         if expected or not isinstance(error, Exception):
             raise
-        from kafkascope.pipeline.ingestion.failing_files import why_of
-
         return TaskResult(broken={current_file.uri: why_of(error)})
 
 
@@ -200,7 +200,7 @@ def _recorded(
     ended = EndedConnections(lambda rows: _add_connections(files, rows, pseudonyms))
     earlier_pending = EarlierPending(lake, task.follows if is_last else ())
     part = Part(
-        carried=[Carried.from_json(state) for state in task.carried],
+        carried=[parse_carried(state) for state in task.carried],
         last=task.kind != CAPTURES,
         skip=task.skip,
         choose=task.choice(),

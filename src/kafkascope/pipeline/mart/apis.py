@@ -28,10 +28,10 @@ TABLES = {
 _BITS = 14
 
 
-def _exchange_with(aggregate: str, value: str, condition: str = "true") -> str:
+def _exchange_with(aggregate: str, value: str) -> str:
     """The exchange with the largest or smallest value; ties go to the last or first id, so that the order of rows
     doesn't matter."""
-    return f"{aggregate}_by(exchange_id, IF({condition}, struct({value}, exchange_id), NULL))"
+    return f"{aggregate}_by(exchange_id, struct({value}, exchange_id))"
 
 
 _LATENCY_KEYS = "minute_at, api, broker_address, long_poll"

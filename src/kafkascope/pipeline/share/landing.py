@@ -21,9 +21,9 @@ from kafkascope.lake.write.catalog_tables import write_catalog
 from kafkascope.lake.write.commit import Overtaken, commit
 from kafkascope.lake.write.files import Files, NewFile, discard
 from kafkascope.lake.write.heartbeat import Running, begin, end, seal, turn_of
-from kafkascope.pipeline.ingestion.plain_frame_rows import decode_frames, quarantine_frames
 from kafkascope.pipeline.ingestion.plain_frames import Frame, frame_of, rows_of_text
 from kafkascope.pipeline.ingestion.pseudonyms import Pseudonyms
+from kafkascope.pipeline.ingestion.rows.plain_frames import decode_frames, quarantine_frames
 from kafkascope.pipeline.session import OLDEST_STREAMS, check_version
 from kafkascope.pipeline.share.options import SOURCE
 

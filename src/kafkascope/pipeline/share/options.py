@@ -4,12 +4,12 @@ Credentials stay in their files and variables, and never pass through Spark."""
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafkascope.client.consumer.options import check_options
 from kafkascope.errors import UsageError
+from kafkascope.formatting import close_names, did_you_mean
 
 if TYPE_CHECKING:
     from kafkascope.client.settings import Settings
@@ -67,9 +67,8 @@ def parse_options(texts: Mapping[str, str]) -> ShareOptions:
     """`UsageError` for unknown options, and for values that an option can't have."""
     options = {name.lower(): str(value) for name, value in texts.items()}
     for name in options.keys() - _KNOWN.keys():
-        near = get_close_matches(name, _KNOWN, n=1)
-        hint = f"did you mean {_KNOWN[near[0]]}?" if near else f"there are {', '.join(_NAMES)}"
-        raise UsageError(f"unknown option {name[:60]} of the source {SOURCE}; {hint}")
+        hint = did_you_mean(close_names(name, _KNOWN), f"there are {', '.join(_NAMES)}")
+        raise UsageError(f"unknown option {name[:60]} of the source {SOURCE}{hint}")
     group = options.get("group", "").strip()
     topics = tuple(dict.fromkeys(part.strip() for part in options.get("topics", "").split(",") if part.strip()))
     if not group:

@@ -50,34 +50,35 @@ class Pushdown:
 
     def __call__(self, filters: list[Filter]) -> Iterable[Filter]:
         left: list[Filter] = []
-        for one in filters:
-            (self._taken if can_apply(one, self._schema) else left).append(one)
+        for condition in filters:
+            (self._taken if can_apply(condition, self._schema) else left).append(condition)
         return left
 
 
-def can_apply(one: Filter, schema: pa.Schema) -> bool:
+def can_apply(condition: Filter, schema: pa.Schema) -> bool:
     """Whether it is about one column of `schema`, of a type whose values compare here as they do in Spark."""
-    if isinstance(one, Not):
+    if isinstance(condition, Not):
         # Of null it is neither, as the filter itself: but what `In` drops for a null it would keep.
-        return not isinstance(one.child, In | IsNull | IsNotNull) and can_apply(one.child, schema)
-    name = _column(one)
+        return not isinstance(condition.child, In | IsNull | IsNotNull) and can_apply(condition.child, schema)
+    name = column_of(condition)
     if name is None or name not in schema.names:
         return False
     kind = schema.field(name).type
-    if isinstance(one, IsNull | IsNotNull):
+    if isinstance(condition, IsNull | IsNotNull):
         return True
-    value: Any = getattr(one, "value", None)
-    if isinstance(one, In):
-        return any(value is not None for value in one.value) and all(
-            value is None or _fits(value, kind) for value in one.value
+    value: Any = getattr(condition, "value", None)
+    if isinstance(condition, In):
+        return any(value is not None for value in condition.value) and all(
+            value is None or _fits(value, kind) for value in condition.value
         )
-    if type(one) in _PATTERNS:
+    if type(condition) in _PATTERNS:
         return bool(pa.types.is_string(kind)) and isinstance(value, str)
-    return type(one) in _COMPARISONS and _fits(value, kind)
+    return type(condition) in _COMPARISONS and _fits(value, kind)
 
 
-def _column(one: Filter) -> str | None:
-    path: Sequence[str] = getattr(one, "attribute", ())
+def column_of(condition: Filter) -> str | None:
+    """None for a field within a struct."""
+    path: Sequence[str] = getattr(condition, "attribute", ())
     return path[0] if len(path) == 1 else None
 
 
@@ -92,8 +93,8 @@ def _fits(value: object, kind: pa.DataType) -> bool:
 def mask(filters: Iterable[Filter], rows: pa.RecordBatch) -> pa.BooleanArray | None:
     """Which rows pass all of them; None where there is no filter."""
     passed = None
-    for one in filters:
-        own = _applied(one, lambda name: rows.column(name))
+    for condition in filters:
+        own = _applied(condition, lambda name: rows.column(name))
         passed = own if passed is None else pc.and_(passed, own)
     return None if passed is None else pc.fill_null(passed, False)
 
@@ -101,31 +102,31 @@ def mask(filters: Iterable[Filter], rows: pa.RecordBatch) -> pa.BooleanArray | N
 def expression(filters: Iterable[Filter]) -> pc.Expression | None:
     """The same for a dataset, which opens only files that can have such rows."""
     passed = None
-    for one in filters:
-        own = _applied(one, pc.field)
+    for condition in filters:
+        own = _applied(condition, pc.field)
         passed = own if passed is None else passed & own
     return passed
 
 
-def _applied(one: Filter, column: Callable[[str], Any]) -> Any:
-    if isinstance(one, Not):
-        return pc.invert(_applied(one.child, column))
-    name = _column(one)
+def _applied(condition: Filter, column: Callable[[str], Any]) -> Any:
+    if isinstance(condition, Not):
+        return pc.invert(_applied(condition.child, column))
+    name = column_of(condition)
     assert name is not None
     values = column(name)
-    if isinstance(one, IsNull):
+    if isinstance(condition, IsNull):
         return pc.is_null(values)
-    if isinstance(one, IsNotNull):
+    if isinstance(condition, IsNotNull):
         return pc.is_valid(values)
-    if isinstance(one, In):
-        known = [value for value in one.value if value is not None]
+    if isinstance(condition, In):
+        known = [value for value in condition.value if value is not None]
         # One by one: a set has to be of the column's own type, whose range a value may exceed.
         equal = [pc.equal(values, pa.scalar(value, _literal_type(value))) for value in known]
         return reduce(pc.or_, equal)
-    value: Any = getattr(one, "value", None)
-    if type(one) in _PATTERNS:
-        return _PATTERNS[type(one)](values, pattern=value)
-    return _COMPARISONS[type(one)](values, pa.scalar(value, _literal_type(value)))
+    value: Any = getattr(condition, "value", None)
+    if type(condition) in _PATTERNS:
+        return _PATTERNS[type(condition)](values, pattern=value)
+    return _COMPARISONS[type(condition)](values, pa.scalar(value, _literal_type(value)))
 
 
 def _literal_type(value: object) -> pa.DataType:

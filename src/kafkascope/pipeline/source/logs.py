@@ -29,7 +29,7 @@ from kafkascope.pipeline.disks.log_inputs import LogInput
 from kafkascope.pipeline.disks.split_rows import Rows, SplitReader
 from kafkascope.pipeline.disks.splits import LogSplit, shared
 from kafkascope.pipeline.ingestion.inputs import find_log_inputs
-from kafkascope.pipeline.source.filters import Pushdown, mask
+from kafkascope.pipeline.source.filters import Pushdown, column_of, mask
 from kafkascope.pipeline.source.options import SourceOptions
 
 _ROWS = 16_384
@@ -99,7 +99,7 @@ class LogReader(DataSourceReader):
         own = pa.RecordBatch.from_pydict(
             {name: pa.array([getattr(log, name)], self._whole.field(name).type) for name in _OF_FILE}
         )
-        passed = mask([one for one in self._filters if _column(one) in _OF_FILE], own)
+        passed = mask([condition for condition in self._filters if column_of(condition) in _OF_FILE], own)
         return passed is None or bool(passed[0].as_py())
 
     def _passed(self, rows: pa.Table) -> Iterator[pa.RecordBatch]:
@@ -115,8 +115,8 @@ def bounds_of(filters: Sequence[Filter], table: str) -> Bounds:
     low: list[int] = []
     high: list[int] = []
     since: list[int] = []
-    for one in filters:
-        name, least, most = _column(one), *_limits(one)
+    for condition in filters:
+        name, least, most = column_of(condition), *_limits(condition)
         if name in _OFFSETS:
             low += [least] if isinstance(least, int) else []
             high += [most] if isinstance(most, int) else []
@@ -125,19 +125,14 @@ def bounds_of(filters: Sequence[Filter], table: str) -> Bounds:
     return Bounds(max(low, default=None), min(high, default=None), max(since, default=None))
 
 
-def _limits(one: Filter) -> tuple[Any, Any]:
+def _limits(condition: Filter) -> tuple[Any, Any]:
     """The least and the most that passes, or more than that."""
-    value: Any = getattr(one, "value", None)
-    if isinstance(one, EqualTo):
+    value: Any = getattr(condition, "value", None)
+    if isinstance(condition, EqualTo):
         return value, value
-    if isinstance(one, In):
+    if isinstance(condition, In):
         known = [item for item in value if item is not None]
         return (min(known), max(known)) if known else (None, None)
-    if isinstance(one, GreaterThan | GreaterThanOrEqual):
+    if isinstance(condition, GreaterThan | GreaterThanOrEqual):
         return value, None
-    return (None, value) if isinstance(one, LessThan | LessThanOrEqual) else (None, None)
-
-
-def _column(one: Filter) -> str | None:
-    path: Sequence[str] = getattr(one, "attribute", ())
-    return path[0] if len(path) == 1 else None
+    return (None, value) if isinstance(condition, LessThan | LessThanOrEqual) else (None, None)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kafkascope.errors import UsageError
+from kafkascope.formatting import close_names, did_you_mean
 from kafkascope.lake.place import place_of
 
 EXCHANGES = "exchanges"
@@ -31,15 +32,12 @@ class SourceOptions:
     quiet: float
 
 
-def parse_options(given: Mapping[str, str]) -> SourceOptions:
+def parse_options(written: Mapping[str, str]) -> SourceOptions:
     """`UsageError` for unknown options, and for values that an option can't have."""
-    options = {name.lower(): str(value) for name, value in given.items()}
+    options = {name.lower(): str(value) for name, value in written.items()}
     for name in options.keys() - _KNOWN.keys():
-        from difflib import get_close_matches
-
-        near = get_close_matches(name, _KNOWN, n=1)
-        hint = f"did you mean {_KNOWN[near[0]]}?" if near else f"there are {', '.join(_OPTIONS)}"
-        raise UsageError(f"unknown option {name} of the source kafkascope; {hint}")
+        hint = did_you_mean(close_names(name, _KNOWN), f"there are {', '.join(_OPTIONS)}")
+        raise UsageError(f"unknown option {name} of the source kafkascope{hint}")
     columns = options.get("columns")
     tasks = _number(options, "tasks")
     if tasks is not None and tasks < 1:

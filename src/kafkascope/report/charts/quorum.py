@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from kafkascope.health.findings.quorum_rules import ELECTION_CAUSES
+from kafkascope.health.findings.rules.quorum import ELECTION_CAUSES
 from kafkascope.markup import Html, coordinate, el, join
 from kafkascope.report.charts.axes import WIDTH, TimeScale, ValueScale, svg, time_axis, value_axis, value_ticks
 from kafkascope.report.charts.figure import empty, figure, legend, more, table, tip

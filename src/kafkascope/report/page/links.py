@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from kafkascope.health.findings.rules import RULES
+from kafkascope.health.findings.rules.table import RULES
 from kafkascope.markup import Html, el
 from kafkascope.report.build import Report
 from kafkascope.report.html.prose import prose

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from kafkascope.health.findings.rules import RULES
+from kafkascope.health.findings.rules.table import RULES
 from kafkascope.markup import Html, el
 from kafkascope.report.charts.figure import empty, table
 from kafkascope.report.html.prose import prose

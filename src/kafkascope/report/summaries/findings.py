@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafkascope.health.findings.diagnosis import SEVERITIES, Finding, finding_order
-from kafkascope.health.findings.rule import Severity
+from kafkascope.health.findings.rules.rule import Severity
 from kafkascope.health.incidents.diagnosis import verdict_of
 from kafkascope.health.incidents.incident import key_of
 from kafkascope.lake.home import Lake

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from kafkascope.errors import NotFoundError
-from kafkascope.formatting import join_names
+from kafkascope.formatting import close_names, did_you_mean
 from kafkascope.schema.files import lines, text
 from kafkascope.schema.names import called, parse_number
 
@@ -65,11 +65,8 @@ def find_error(query: str) -> ErrorCode:
         exception = query.lower().rpartition(".")[2]
         error = next((e for e in error_codes().values() if e.exception and e.exception.lower() == exception), None)
     if error is None:
-        from difflib import get_close_matches
-
-        near = get_close_matches(name, by_name(), n=3, cutoff=0.6)
-        hint = f"did you mean {join_names(near, 'or')}?" if near else "`kafkascope errors` lists all"
-        raise NotFoundError(f"unknown error {called(query)}; {hint}")
+        hint = did_you_mean(close_names(name, list(by_name()), most=3), "`kafkascope errors` lists all")
+        raise NotFoundError(f"unknown error {called(query)}{hint}")
     return error
 
 

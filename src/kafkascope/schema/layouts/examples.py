@@ -102,11 +102,11 @@ def _build(field: LayoutField, written: Any, place: str, version: int) -> Any:
     if written is None:
         return None
     if field.array:
-        return [_one(field, item, place, version) for item in written]
-    return _one(field, written, place, version)
+        return [_value(field, item, place, version) for item in written]
+    return _value(field, written, place, version)
 
 
-def _one(field: LayoutField, written: Any, place: str, version: int) -> Any:
+def _value(field: LayoutField, written: Any, place: str, version: int) -> Any:
     match field.type:
         case "struct":
             return _struct(field.fields, written, place, version)

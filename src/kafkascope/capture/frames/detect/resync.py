@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kafkascope.capture.base.flow import Int64s, Uint8s
+from kafkascope.capture.base.flow import Int64s, SinglePiece, Uint8s
 from kafkascope.capture.frames.detect.candidates import MOST_CANDIDATES, request_candidates, response_candidates
 from kafkascope.capture.frames.detect.credit import (
     CANDIDATE,
@@ -23,7 +23,6 @@ from kafkascope.capture.frames.detect.credit import (
     Credit,
 )
 from kafkascope.capture.frames.detect.grade import MORE, SMALLEST_REQUEST, Grade, Graded, grade_request, grade_response
-from kafkascope.capture.frames.frame_table import SinglePiece
 from kafkascope.limits import MAX_FRAME_BYTES
 
 # Frames of a chain that are graded: more would prove no more.

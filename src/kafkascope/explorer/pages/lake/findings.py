@@ -4,13 +4,13 @@ from dataclasses import asdict
 from typing import Any
 
 from kafkascope.errors import InputError
-from kafkascope.explorer.facts.lake_values import iso_of
 from kafkascope.explorer.page import Page
-from kafkascope.health.findings.rules import RULES
+from kafkascope.health.findings.rules.table import RULES
 from kafkascope.lake.home import Lake
 from kafkascope.report.summaries.findings import ShownFinding, findings_in
 from kafkascope.report.summaries.mart_rows import has_marts
 from kafkascope.report.summaries.scope import Scope
+from kafkascope.times import iso_of
 
 
 def make(lake: Lake) -> Page:

@@ -26,10 +26,10 @@ def compaction_waste(absent: Collection[str]) -> str | None:
     present = [_keyed(name) for name in KEYED if name not in absent]
     if not present:
         return None
-    found = located(" UNION ALL ".join(present))
+    records = located(" UNION ALL ".join(present))
     keyed = (
         f"SELECT {_REPLICA}, log_offset, 1 AS is_record, record_type, record_key, tombstone, NULL AS batch"
-        f" FROM ({found})"
+        f" FROM ({records})"
     )
     batches = f"""
 SELECT {_REPLICA}, base_offset, 0, NULL, NULL, NULL,

@@ -2,7 +2,7 @@
 
 from kafkascope.formatting import count, percent, span
 from kafkascope.health.findings.episodes import Episode
-from kafkascope.health.findings.rule import Limits, Rule, SeverityAndSummary, Threshold
+from kafkascope.health.findings.rules.rule import Limits, Rule, SeverityAndSummary, Threshold
 from kafkascope.health.findings.words import counted, name_counts, quoted, times, words_with_counts
 
 _DELIVERIES, _MINUTES = ("share_deliveries",), ("share_group_health",)

@@ -47,7 +47,8 @@ def run(words: tuple[str, ...], **options: Any) -> int:
 
     Exits with 0 if everything is healthy, 1 if not, 4 if the cluster can't be reached.
     """
-    from kafkascope.cli.live.check_run import CheckOptions, run_check
+    from kafkascope.cli.live.check_options import CheckOptions
+    from kafkascope.cli.live.check_run import run_check
 
     what, host, groups = split_target(words)
     return run_check(CheckOptions.of(what, groups, options), host, options)

@@ -7,7 +7,7 @@ import numpy as np
 from kafkascope.capture.base.flow import Problem
 from kafkascope.capture.exchanges.account import Account
 from kafkascope.capture.exchanges.exchanges import Recordings
-from kafkascope.pipeline.ingestion.exchange_writer import ExchangeWriter
+from kafkascope.pipeline.ingestion.rows.exchange_writer import ExchangeWriter
 
 # The problem of a connection whose state can't be resumed.
 UNFINISHED_KIND = "unfinished"

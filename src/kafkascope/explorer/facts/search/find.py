@@ -2,7 +2,7 @@
 
 import re
 
-from kafkascope.explorer.facts.search_entries import ENTRY_KINDS, SearchEntry, entries
+from kafkascope.explorer.facts.search.entries import ENTRY_KINDS, SearchEntry, entries
 
 MOST_RESULTS = 24
 # Kinds whose names people mistype.

@@ -2,7 +2,7 @@
 
 from kafkascope.formatting import count, span
 from kafkascope.health.findings.episodes import Episode
-from kafkascope.health.findings.rule import Limits, Rule, Severity, SeverityAndSummary, Threshold
+from kafkascope.health.findings.rules.rule import Limits, Rule, Severity, SeverityAndSummary, Threshold
 from kafkascope.health.findings.words import name_counts, names, phrased, quoted, times
 
 # What ended a task at its last member, and `new`.

@@ -2,7 +2,7 @@
 
 from kafkascope.formatting import count, percent, size, span
 from kafkascope.health.findings.episodes import Episode
-from kafkascope.health.findings.rule import Limits, Rule, SeverityAndSummary, Threshold
+from kafkascope.health.findings.rules.rule import Limits, Rule, SeverityAndSummary, Threshold
 from kafkascope.health.findings.words import name_counts, nodes, quoted, times
 
 _HEALTH = ("log_health",)

@@ -2,7 +2,7 @@
 
 from kafkascope.formatting import count, first_names, span
 from kafkascope.health.findings.episodes import Episode
-from kafkascope.health.findings.rule import Limits, Rule, SeverityAndSummary, Threshold
+from kafkascope.health.findings.rules.rule import Limits, Rule, SeverityAndSummary, Threshold
 from kafkascope.health.findings.words import nodes, of_cluster_quoted, phrased, quoted, times
 
 ELECTION_CAUSES = {

@@ -2,7 +2,7 @@
 
 from kafkascope.formatting import count, file_name, first_names, percent, span
 from kafkascope.health.findings.episodes import Episode
-from kafkascope.health.findings.rule import Limits, Rule, SeverityAndSummary, Threshold
+from kafkascope.health.findings.rules.rule import Limits, Rule, SeverityAndSummary, Threshold
 from kafkascope.health.findings.words import name_counts, names, quoted, words_with_counts
 
 # A whole recording gets one finding, not one per gap.

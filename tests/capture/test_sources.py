@@ -99,10 +99,10 @@ def closed(file: Any) -> Any:
 
 class Gives:
     def __init__(self, target: Any) -> None:
-        self._given = target
+        self._content = target
 
     def read(self, _: int = -1) -> Any:
-        return self._given
+        return self._content
 
 
 REFUSED: dict[str, tuple[Callable[[Path], Any], str]] = {

@@ -9,7 +9,7 @@ from kafkascope.health.incidents.diagnosis import incidents_of
 from kafkascope.health.incidents.incident import Incident
 
 
-def told(marts: Mapping[str, Iterable[Any]], **thresholds: float) -> tuple[list[Finding], list[Incident]]:
+def diagnosed(marts: Mapping[str, Iterable[Any]], **thresholds: float) -> tuple[list[Finding], list[Incident]]:
     rows = {name: [_plain(row) for row in mart] for name, mart in marts.items()}
     findings = list(findings_of(rows, thresholds))
     return findings, incidents_of(findings, rows)
@@ -21,8 +21,8 @@ def _plain(row: Any) -> dict[str, Any]:
 
 def joined(*several: Mapping[str, list[dict[str, Any]]]) -> dict[str, list[dict[str, Any]]]:
     marts: dict[str, list[dict[str, Any]]] = {}
-    for given in several:
-        for name, rows in given.items():
+    for part in several:
+        for name, rows in part.items():
             marts.setdefault(name, []).extend(rows)
     return marts
 

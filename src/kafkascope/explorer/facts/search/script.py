@@ -6,7 +6,7 @@ from typing import Any
 
 from kafkascope.explorer.facts.field_places import places_in
 from kafkascope.explorer.facts.manual import slug
-from kafkascope.explorer.facts.search_entries import ENTRY_KINDS, entries, manual_headings, page_kind
+from kafkascope.explorer.facts.search.entries import ENTRY_KINDS, entries, manual_headings, page_kind
 from kafkascope.schema.catalog import index, message
 from kafkascope.schema.model import Message
 

@@ -2,27 +2,13 @@
 
 import math
 from collections.abc import Mapping
-from difflib import get_close_matches
 
 from kafkascope.errors import UsageError
-from kafkascope.health.findings import api_rules as findings_api_rules
-from kafkascope.health.findings import disks_rules as findings_disks_rules
-from kafkascope.health.findings import quorum_rules as findings_quorum_rules
-from kafkascope.health.findings import share_rules as findings_share_rules
-from kafkascope.health.findings import streams_rules as findings_streams_rules
-from kafkascope.health.findings.rule import Limits, Rule
+from kafkascope.formatting import close_names, did_you_mean
+from kafkascope.health.findings.rules import api, disks, quorum, share, streams
+from kafkascope.health.findings.rules.rule import Limits, Rule
 
-RULES: dict[str, Rule] = {
-    rule.name: rule
-    for rules in (
-        findings_share_rules,
-        findings_streams_rules,
-        findings_quorum_rules,
-        findings_api_rules,
-        findings_disks_rules,
-    )
-    for rule in rules.RULES
-}
+RULES: dict[str, Rule] = {rule.name: rule for part in (share, streams, quorum, api, disks) for rule in part.RULES}
 
 
 def limits_of(thresholds: Mapping[str, float]) -> Mapping[str, Limits]:
@@ -34,8 +20,8 @@ def limits_of(thresholds: Mapping[str, float]) -> Mapping[str, Limits]:
     for full_name, value in thresholds.items():
         rule, _, name = full_name.partition(".")
         if name not in limits.get(rule, {}):
-            near = get_close_matches(full_name, full_names, 1, 0.4)
-            raise UsageError(f"unknown threshold {full_name}" + (f"; did you mean {near[0]}?" if near else ""))
+            near = close_names(full_name, full_names, cutoff=0.4)
+            raise UsageError(f"unknown threshold {full_name}{did_you_mean(near)}")
         if not math.isfinite(value) or value < 0:
             raise UsageError(f"threshold {full_name} is {value:g}; it must be 0 or more")
         limits[rule][name] = value

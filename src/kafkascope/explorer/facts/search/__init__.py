@@ -1,0 +1,1 @@
+"""The search: its entries, the ranking, and the script for the browser."""

@@ -1,0 +1,1 @@
+"""The rules: what each looks for, its thresholds with their reasons, its sentence and its advice."""

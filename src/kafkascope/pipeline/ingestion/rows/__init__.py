@@ -1,0 +1,1 @@
+"""Writes what a task reads as rows of the lake's tables."""
