@@ -76,7 +76,7 @@ class Played:
 def kills(count: int, seed: int) -> list[Kill]:
     """Each victim at each step, then any, in any order."""
     source = random.Random(seed)
-    chosen = [Kill(victim, step) for victim in VICTIMS for step in STEPS]
+    chosen = [Kill(victim, step) for step in STEPS for victim in VICTIMS]
     chosen += [Kill(source.choice(VICTIMS), source.choice(STEPS)) for _ in range(count)]
     chosen = chosen[:count]
     source.shuffle(chosen)
