@@ -146,13 +146,18 @@ def _stderr_to(path: str) -> Iterator[None]:
         os.close(file)
 
 
+def own_error(error: Exception) -> tuple[str, str] | None:
+    """Name and text of an error of ours in Spark's long message."""
+    pattern = re.compile(r"\s*kafkascope\.(?:\w+\.)+(\w+Error): (.+)")
+    matches = map(pattern.match, reversed(str(error).splitlines()))
+    return next(((match[1], match[2]) for match in matches if match), None)
+
+
 def error_line(error: Exception) -> str:
     """Extracts the error of a task from Spark's long message: our own text if the error is ours."""
+    if (own := own_error(error)) is not None:
+        return own[1]
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    for line in reversed(lines):
-        match = re.match(r"kafkascope\.[\w.]+Error: (.+)", line)
-        if match:
-            return match[1]
     # The cause would show bytes of the file.
     unread = re.search(r"Encountered error while reading file (?:file:/+)?(\S+?)\.\s", str(error))
     if unread:

@@ -16,7 +16,7 @@ from kafkascope.errors import InputError, KafkascopeError, ReachError
 from kafkascope.pipeline.share.batch_offset import LoggedRange, PartitionRanges
 from kafkascope.pipeline.share.options import parse_options
 from kafkascope.pipeline.share.read import read_ranges
-from kafkascope.pipeline.share.stream_reader import ShareReader
+from kafkascope.pipeline.share.stream_reader import RangesPartition, ShareReader
 from tests.client.servers import Peer, serving
 from tests.client.test_share_hostile import Brokers, serving_both
 
@@ -95,14 +95,17 @@ def play(seed: int) -> tuple[list[str], Brokers]:
         texts = {"bootstrap": host, "group": "g", "topics": "orders", "timeout": "2", "maxWait": "0.2"}
         errors, left = [], BATCHES
         while left:
-            reader = ShareReader(parse_options(texts | {"failOnDataLoss": "false"}))
+            options = parse_options(texts | {"failOnDataLoss": "false"})
+            reader = ShareReader(options)
             start = reader.initialOffset()
             try:
                 while left:
                     left -= 1
                     end = reader.latestOffset(start, ReadAllAvailable())
                     for part in reader.partitions(start, end):
-                        for _ in reader.read(part):
+                        # A task's own connections are one per process.
+                        assert isinstance(part, RangesPartition)
+                        for _ in read_ranges(part.entry, part.at, options):
                             pass
                     start = end
             except KafkascopeError as error:

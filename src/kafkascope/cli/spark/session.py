@@ -17,13 +17,15 @@ from typing import IO, TYPE_CHECKING, Any
 from kafkascope.cli.progress import BAR_LETTERS, bar, pace_text
 from kafkascope.cli.spark.interrupts import after_interrupt, one_interrupt
 from kafkascope.cli.terminal import note, takes_commands, width
-from kafkascope.errors import InputError, KafkascopeError
+from kafkascope.errors import InputError, KafkascopeError, ReachError
 from kafkascope.formatting import count, size, span
 
 if TYPE_CHECKING:
     from kafkascope.pipeline.ingestion.progress import IngestProgress
 
 BAR_SECONDS, PLAIN_SECONDS = 0.2, 30.0
+# Errors of the JVM have names of classes only; the client's own are these.
+_REACH_ERRORS = frozenset(("ReachError", "UnreachableError", "LostError"))
 
 
 class ProgressLine:
@@ -113,7 +115,7 @@ def _share(state: "IngestProgress") -> float:
 @contextmanager
 def spark_session(cores: int | None, progress: ProgressLine) -> Iterator[Any]:
     """Always stopped at the end, unless it existed before."""
-    from kafkascope.pipeline.session import error_line, has_session, local_session
+    from kafkascope.pipeline.session import error_line, has_session, local_session, own_error
 
     handle, log = tempfile.mkstemp(prefix="kafkascope-spark-", suffix=".log")
     os.close(handle)
@@ -139,7 +141,9 @@ def spark_session(cores: int | None, progress: ProgressLine) -> Iterator[Any]:
             # The link was cut.
             raise KeyboardInterrupt from None
         keep = True
-        raise InputError(f"{error_line(error)} (Spark's own log is {log})") from None
+        own = own_error(error)
+        kind = ReachError if own is not None and own[0] in _REACH_ERRORS else InputError
+        raise kind(f"{error_line(error)} (Spark's own log is {log})") from None
     finally:
         if not keep:
             os.unlink(log)

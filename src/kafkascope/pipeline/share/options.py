@@ -23,6 +23,8 @@ _NAMES = (
 _KNOWN = {name.lower(): name for name in _NAMES}
 _LARGEST = 1_000_000_000
 _DEFAULT_RECORDS = 1_000_000
+# As long as Java's consumers: a broker that restarts is waited for.
+_DEFAULT_TIMEOUT = 60.0
 # How long a call of Spark waits for records: a query that is stopped waits as long.
 _DEFAULT_WAIT = 0.5
 _LONGEST_WAIT = 300.0
@@ -60,6 +62,7 @@ class ShareOptions:
             from kafkascope.client.config.file import read_config
 
             settings = settings.merged_over(read_config(path), of_file=True)
+        settings = settings.merged_over(PartialSettings(timeout=_DEFAULT_TIMEOUT))
         return make_settings(settings, lambda _: None)
 
 
