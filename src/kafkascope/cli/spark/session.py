@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from kafkascope.pipeline.ingestion.progress import IngestProgress
 
 BAR_SECONDS, PLAIN_SECONDS = 0.2, 30.0
-# Errors of the JVM have names of classes only; the client's own are these.
-_REACH_ERRORS = frozenset(("ReachError", "UnreachableError", "LostError"))
 
 
 class ProgressLine:
@@ -141,8 +139,7 @@ def spark_session(cores: int | None, progress: ProgressLine) -> Iterator[Any]:
             # The link was cut.
             raise KeyboardInterrupt from None
         keep = True
-        own = own_error(error)
-        kind = ReachError if own is not None and own[0] in _REACH_ERRORS else InputError
+        kind = ReachError if isinstance(own_error(error), ReachError) else InputError
         raise kind(f"{error_line(error)} (Spark's own log is {log})") from None
     finally:
         if not keep:

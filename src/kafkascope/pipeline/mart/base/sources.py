@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from kafkascope.lake.home import Lake
-from kafkascope.lake.read.visible_rows import open_as_of_now
+from kafkascope.lake.read.visible_rows import known_table, open_as_of_now
 from kafkascope.lake.tables import INGEST_ID, KEYS, message_of
 from kafkascope.pipeline.mart.increments.changes import open_files
 from kafkascope.pipeline.mart.increments.checkpoints import BEGINNING
@@ -61,6 +61,7 @@ class Sources:
                 narrow=lambda schema: narrow_schema(schema, columns),
                 paths=[file.path for file in self._files[name]],
             )  # fmt: skip
+            rows = _with_new_columns(rows, name, columns)
             self._frames[name] = rows if self._since == BEGINNING else rows.where(self._of_these(rows))
         return self._frames[name]
 
@@ -74,6 +75,17 @@ class Sources:
             return rows["closed_at"] >= start
         recent = [time >= start for time in times] + [reduce(and_, (time.isNull() for time in times))]
         return reduce(or_, recent)
+
+
+def _with_new_columns(rows: "DataFrame", name: str, columns: set[str]) -> "DataFrame":
+    """Columns that a table doesn't have yet, because an earlier version wrote it, are null."""
+    from pyspark.sql import functions as f
+    from pyspark.sql.pandas.types import from_arrow_type
+
+    for field in narrow_schema(known_table(name).schema, columns):
+        if field.name not in rows.columns:
+            rows = rows.withColumn(field.name, f.lit(None).cast(from_arrow_type(field.type)))
+    return rows
 
 
 def narrow_schema(schema: pa.Schema, paths: set[str]) -> pa.Schema:
