@@ -54,7 +54,7 @@ bench: setup
 	@$(BIN)/python -m bench
 
 soak: setup
-	@KAFKASCOPE_SOAK=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/codec tests/columnar tests/capture tests/hostile tests/lake/test_hostile_lake.py tests/lake/test_delta_spark.py tests/pipeline/test_marts_hostile.py tests/pipeline/test_killed.py tests/pipeline/test_archive.py tests/pipeline/test_views.py tests/client/test_restarts.py tests/client/test_share_soak.py tests/pipeline/share/test_share_killed.py tests/pipeline/test_machines.py tests/pipeline/test_marts_increments.py tests/pipeline/test_hdfs.py tests/logs
+	@KAFKASCOPE_SOAK=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/codec tests/columnar tests/capture tests/hostile tests/lake/test_hostile_lake.py tests/lake/test_delta_spark.py tests/pipeline/test_marts_hostile.py tests/pipeline/test_killed.py tests/pipeline/test_archive.py tests/pipeline/test_views.py tests/client/test_restarts.py tests/client/test_share_soak.py tests/pipeline/share/test_share_kills.py tests/pipeline/test_machines.py tests/pipeline/test_marts_increments.py tests/pipeline/test_hdfs.py tests/logs
 
 lab: setup
 	@$(BIN)/python -m lab
