@@ -3,6 +3,7 @@
 from typing import Any
 
 from kafkascope.explorer.facts.manual import (
+from kafkascope.manual_files import manual_text
     ManualPage,
     contents,
     find_page,
