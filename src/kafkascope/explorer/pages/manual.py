@@ -3,16 +3,15 @@
 from typing import Any
 
 from kafkascope.explorer.facts.manual import (
-from kafkascope.manual_files import manual_text
     ManualPage,
     contents,
     find_page,
     manual_downloads,
     manual_groups,
     manual_pages,
-    manual_text,
 )
 from kafkascope.explorer.page import Kind, Page
+from kafkascope.manual_files import manual_text
 
 
 def make_index() -> Page:
