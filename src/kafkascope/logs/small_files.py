@@ -9,7 +9,7 @@ from kafkascope.codec.json_form import parse_uuid
 from kafkascope.errors import InputError
 from kafkascope.limits import MAX_SMALL_FILE_BYTES
 from kafkascope.logs import files
-from kafkascope.logs.window import Window
+from kafkascope.logs.window import Source, Window
 
 _VERSION = 0
 
@@ -23,8 +23,8 @@ def parse_small_file(path: str, kind: str, content: bytes) -> dict[str, Any]:
     return _READERS[kind](path, content.decode(errors="replace"))
 
 
-def read_whole(path: str) -> bytes:
-    with Window(path) as window:
+def read_whole(path: str, source: Source | None = None) -> bytes:
+    with Window(path, source) as window:
         if window.size > MAX_SMALL_FILE_BYTES:
             raise InputError(f"{path}: {window.size} bytes; at most {MAX_SMALL_FILE_BYTES} are read")
         return window.read(0, window.size)
