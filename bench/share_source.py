@@ -32,7 +32,8 @@ _LOCKS = {
     "group.share.max.partition.max.record.locks": "10000",
 }
 _PARTITIONS, _PER_BATCH = 16, 1_000
-# (bytes of a record, records); a batch has what brokers lock at once. The environment may name fewer, for a first look.
+# (bytes of a record, records); a batch has what brokers lock at once. The environment may name fewer, for a first look,
+# and more options of spark-submit (KAFKASCOPE_BENCH_SPARK), to compare them.
 _MOST = int(os.environ.get("KAFKASCOPE_BENCH_SHARE_RECORDS", "800000"))
 _CASES = ((100, min(800_000, _MOST)), (1_000, min(480_000, _MOST)))
 _BATCH = 160_000
@@ -138,7 +139,8 @@ def _measure(config: dict[str, Any]) -> dict[str, list[float]]:
 def _session(jars: str, folder: str) -> Any:
     from kafkascope.pipeline.session import local_session
 
-    os.environ["PYSPARK_SUBMIT_ARGS"] = f"--jars {jars} pyspark-shell"
+    more = os.environ.get("KAFKASCOPE_BENCH_SPARK", "")
+    os.environ["PYSPARK_SUBMIT_ARGS"] = f"{more} --jars {jars} pyspark-shell"
     return local_session(2, memory="2g", log=f"{folder}/spark.log")
 
 

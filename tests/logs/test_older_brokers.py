@@ -10,7 +10,7 @@ from kafkascope.lake.home import open_lake
 from kafkascope.lake.read.metadata_at import metadata_at
 from kafkascope.lake.read.visible_rows import dataset
 from kafkascope.logs.directories import list_files
-from kafkascope.logs.files import INDEXES, OF_BATCHES, PRODUCER_SNAPSHOT
+from kafkascope.logs.files import INDEXES, OF_BATCHES, PRODUCER_SNAPSHOT, SEGMENT
 from kafkascope.logs.reader import BatchEvent, LogReader
 from kafkascope.pipeline.ingestion.ingest import ingest
 from kafkascope.pipeline.mart.build import build_marts
@@ -52,8 +52,11 @@ def test_reads_what_an_older_broker_wrote(cli: Cli, judge: Judge, older: Path) -
 
 
 def test_reads_indexes_and_producers_of_an_older_broker(judge: Judge, older: Path) -> None:
-    files = [file for file in list_files(str(older)) if file.kind in (*INDEXES, PRODUCER_SNAPSHOT) and file.size]
-    files = [file for file in files if Path(f"{file.path.rpartition('.')[0]}.log").stat().st_size]
+    kept = [file for file in list_files(str(older)) if file.left_alone is None]
+    files = [file for file in kept if file.kind in (*INDEXES, PRODUCER_SNAPSHOT) and file.size]
+    # The tool fails at the index of an empty segment. A broker that stops leaves a snapshot without one.
+    empty = {file.path.removesuffix(".log") for file in kept if file.kind == SEGMENT and not file.size}
+    files = [file for file in files if file.path.rpartition(".")[0] not in empty]
     theirs = judge.lines([file.path for file in files])
     lines = 0
     for file in files:

@@ -29,7 +29,7 @@ def asset(name: str) -> bytes:
 
         return release_feed().encode()
     if name.startswith("docs/"):
-        from kafkascope.explorer.facts.manual import manual_file
+        from kafkascope.manual_files import manual_file
 
         return manual_file(name).read_bytes()
     raw = files("kafkascope.explorer").joinpath("static", name).read_bytes()

@@ -95,7 +95,7 @@ def test_rows_are_the_records_of_the_ranges() -> None:
             if part.first <= record.offset <= part.last
         ]
         untils = rows["_lock_until"].cast(pa.int64()).to_pylist()
-        found = [
+        converted = [
             (
                 row["offset"],
                 row["key"],
@@ -106,4 +106,4 @@ def test_rows_are_the_records_of_the_ranges() -> None:
             )
             for row, until in zip(rows.to_pylist(), untils, strict=True)
         ]
-        assert found == expected, seed
+        assert converted == expected, seed

@@ -157,11 +157,20 @@ def test_wrong_options_are_refused_before_anything_runs(
     assert message in error_line(raised.value)
 
 
-def test_what_the_cluster_refuses_is_one_line(spark: "SparkSession", cluster: "Lab", tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("bootstrap", "line"),
+    [
+        (None, "no-such-topic: UNKNOWN_TOPIC_OR_PARTITION (3)"),
+        ("127.0.0.1:1", "127.0.0.1:1: connection refused; is a broker running, and is this its port?"),
+    ],
+)
+def test_what_the_cluster_refuses_is_one_line(
+    spark: "SparkSession", cluster: "Lab", tmp_path: Path, bootstrap: str | None, line: str
+) -> None:
     landed = Landed()
     with pytest.raises(StreamingQueryException) as raised:
-        finished(frame(spark, cluster.bootstrap, "no-such-topic", "group"), tmp_path, landed)
-    assert "no-such-topic: UNKNOWN_TOPIC_OR_PARTITION (3)" in error_line(raised.value)
+        finished(frame(spark, bootstrap or cluster.bootstrap, "no-such-topic", "group"), tmp_path, landed)
+    assert error_line(raised.value).endswith(line) and "Error: " not in error_line(raised.value)
     assert not landed.rows()
 
 

@@ -1,6 +1,7 @@
 """Reads exactly the offsets of a task by plain Fetch, on an executor: the same rows however often it runs. Records that
 retention has deleted meanwhile are an error, or are left out where the user wants that."""
 
+import asyncio
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from kafkascope.client.cluster import Cluster
 from kafkascope.client.describe.offsets import EARLIEST, fetch_offsets
 from kafkascope.client.targets import Leader
 from kafkascope.codec.records.record_data import RecordBatch, decode_records
-from kafkascope.errors import InputError, RefusedError
+from kafkascope.errors import InputError, ReachError, RefusedError
 from kafkascope.pipeline.share.batch_offset import PartitionRanges
 from kafkascope.pipeline.share.executor import Executor, executor
 from kafkascope.pipeline.share.options import SOURCE, ShareOptions
@@ -26,6 +27,8 @@ _SLACK = 1.1
 _FETCH_WAIT_MS = 500
 _OFFSET_OUT_OF_RANGE = 1
 _TOPIC_GONE = frozenset((3, 100))
+# Of a broker with a quota: as many in a row, and seconds of each.
+_MOST_PAUSES, _LONGEST_PAUSE = 100, 30.0
 # Rows per batch sent to Spark, and their bytes: it works on them while the next ones are made.
 _ROWS, _ROW_BYTES = 10_000, 1_048_576
 
@@ -101,20 +104,23 @@ class PartitionReader:
             if not batch.crc_ok:
                 raise InputError(f"{place}: the checksum of this batch of the log is wrong")
             if batch.partition_leader_epoch > self._entry.epoch >= 0:
-                self._lost(f"{place}: leader epoch {batch.partition_leader_epoch} has replaced the acquired records")
+                epoch = batch.partition_leader_epoch
+                self._lost(f"offsets {batch.base_offset:,}-{batch.last_offset:,}: replaced by leader epoch {epoch}")
             elif not batch.is_control:
                 batches.append(batch)
             end = max(end, batch.last_offset + 1)
-        if end == position and not whole.batches:
+        if end == position and whole.batches and whole.batches[-1].base_offset > self._last:
+            # The next batch of the log is after the ranges.
+            end = self._last + 1
+        elif end == position:
+            if whole.batches or whole.truncated_bytes:
+                raise InputError(f"Fetch: {self._place}: the response has no whole batch with offset {position:,}")
             if position < row["highWatermark"]:
                 # Nothing is left of it (compaction), up to the end of the log.
                 end = row["highWatermark"]
             else:
                 self._lost(f"offsets {position:,}-{last:,}")
                 end = last + 1
-        elif end == position:
-            # The next batch of the log is after the ranges.
-            end = self._last + 1
         return Fetched(end, data, tuple(batches))
 
     async def _log_start(self) -> int:
@@ -128,26 +134,36 @@ class PartitionReader:
     async def _call(self, position: int) -> dict[str, Any] | None:
         partition = self._entry.partition
         size = self._bytes_from(position)
-        row = {
+        asked = {
             "partition": partition.partition, "currentLeaderEpoch": -1, "fetchOffset": position,
             "logStartOffset": -1, "partitionMaxBytes": size,
         }  # fmt: skip
         value = {
             "maxWaitMs": _FETCH_WAIT_MS, "minBytes": 1, "maxBytes": size, "isolationLevel": 0,
             "sessionId": 0, "sessionEpoch": -1, "forgottenTopicsData": [], "rackId": "",
-            "topics": [{"topicId": partition.topic_id, "partitions": [row]}],
+            "topics": [{"topicId": partition.topic_id, "partitions": [asked]}],
         }  # fmt: skip
-        try:
-            answer = await self._cluster.call(
-                "Fetch", value, to=Leader(partition.topic_id, partition.partition), apart=True
-            )
-        except RefusedError as error:
-            if error.code not in _TOPIC_GONE:
-                raise
-            self._lost("the topic is gone")
-            return None
-        response: dict[str, Any] = answer.value["responses"][0]["partitions"][0]
-        return response
+        for _ in range(_MOST_PAUSES):
+            try:
+                answer = await self._cluster.call(
+                    "Fetch", value, to=Leader(partition.topic_id, partition.partition), apart=True
+                )
+            except RefusedError as error:
+                if error.code not in _TOPIC_GONE:
+                    raise
+                self._lost("the topic is gone")
+                return None
+            for topic in answer.value["responses"]:
+                for response in topic["partitions"]:
+                    if (topic["topicId"], response["partitionIndex"]) == partition:
+                        row: dict[str, Any] = response
+                        return row
+            # Beyond a quota, a broker sends no partition, and how long it won't send any.
+            pause = answer.value["throttleTimeMs"] / 1000
+            if pause <= 0:
+                break
+            await asyncio.sleep(min(pause, _LONGEST_PAUSE))
+        raise ReachError(f"{answer.address}: Fetch: the response doesn't have the partition {self._place}")
 
     def _bytes_from(self, position: int) -> int:
         """What the records from there on may take, by what they took when they were acquired."""

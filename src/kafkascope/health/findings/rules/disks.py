@@ -2,7 +2,7 @@
 
 from kafkascope.formatting import count, percent, size, span
 from kafkascope.health.findings.episodes import Episode
-from kafkascope.health.findings.rules.rule import Limits, Rule, SeverityAndSummary, Threshold
+from kafkascope.health.findings.rules.rule import Limits, Rule, Threshold
 from kafkascope.health.findings.words import name_counts, nodes, quoted, times
 
 _HEALTH = ("log_health",)
@@ -24,7 +24,7 @@ def _what(episode: Episode) -> str:
     return quoted(episode.subject.partition(" of cluster ")[0].partition(" at ")[0])
 
 
-def _damaged(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
+def _damaged(episode: Episode, limits: Limits) -> str | None:
     if episode.number("places") < limits["places"]:
         return None
     damaged = episode.number("damaged_bytes")
@@ -32,62 +32,59 @@ def _damaged(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
         episode.number("bad_crc")
     )
     what += [f"{size(int(damaged))} that can't be read"] * bool(damaged)
-    return "critical", f"The log of {_where(episode)} is damaged: {' and '.join(what) or 'records of unknown types'}."
+    return f"The log of {_where(episode)} is damaged: {' and '.join(what) or 'records of unknown types'}."
 
 
-def _differ(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
+def _differ(episode: Episode, limits: Limits) -> str | None:
     batches = episode.number("batches")
     if batches < limits["batches"]:
         return None
     first = episode.samples("offsets")[0]
     return (
-        "critical",
         f"{count(batches, 'batch', 'batches')} of {_where(episode)} differ from other replicas, from offset"
-        f" {quoted(first)} on.",
+        f" {quoted(first)} on."
     )
 
 
-def _short(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
+def _short(episode: Episode, limits: Limits) -> str | None:
     records = episode.number("records")
     if records < limits["records"]:
         return None
-    return "warning", f"The log of {_where(episode)} ends {count(records, 'record')} before that of another replica."
+    return f"The log of {_where(episode)} ends {count(records, 'record')} before that of another replica."
 
 
-def _compaction(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
+def _compaction(episode: Episode, limits: Limits) -> str | None:
     whole, dropped = episode.number("bytes"), episode.number("superseded_bytes")
     if dropped < limits["bytes"] or dropped < limits["share"] * whole:
         return None
     return (
-        "warning",
         f"{percent(dropped / whole)} of the records of {_where(episode)} are superseded by later ones but not yet"
-        f" removed: {size(int(dropped))}.",
+        f" removed: {size(int(dropped))}."
     )
 
 
-def _leaderless(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
+def _leaderless(episode: Episode, limits: Limits) -> str | None:
     still = episode.number("still")
     if episode.length_ms < limits["ms"]:
         return None
     lasted = f"for {span(episode.length_ms)}" + (", up to the end of the log" if still else "")
-    return "critical", f"{_what(episode)} had no leader {lasted}."
+    return f"{_what(episode)} had no leader {lasted}."
 
 
-def _under_replicated(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
+def _under_replicated(episode: Episode, limits: Limits) -> str | None:
     if episode.length_ms < limits["ms"]:
         return None
     missing = nodes(episode.named["missing"])
-    return "warning", f"{_what(episode)} had replicas out of sync for {span(episode.length_ms)}: {missing}."
+    return f"{_what(episode)} had replicas out of sync for {span(episode.length_ms)}: {missing}."
 
 
-def _changes(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
+def _changes(episode: Episode, limits: Limits) -> str | None:
     changes = episode.number("changes")
     if changes < limits["changes"]:
         return None
     return (
-        "warning",
         f"The leader of {_what(episode)} changed {times(changes)} in {span(episode.length_ms)}; new leaders:"
-        f" {nodes(episode.named['leaders'])}.",
+        f" {nodes(episode.named['leaders'])}."
     )
 
 
@@ -96,35 +93,33 @@ def _transaction(episode: Episode) -> str:
     return f"transactional id {name_counts(ids)}" if ids else f"producer {name_counts(producers)}"
 
 
-def _hanging(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
+def _hanging(episode: Episode, limits: Limits) -> str | None:
     if episode.number("open_ms") < limits["ms"]:
         return None
     return (
-        "critical",
         f"A transaction in {_what(episode)} hangs: its coordinator doesn't know it, so nothing will end it"
         f" ({_transaction(episode)}). Readers of committed records wait at offset"
-        f" {quoted(episode.samples('offsets')[0])}, {count(episode.number('waiting'), 'record')} before the end.",
+        f" {quoted(episode.samples('offsets')[0])}, {count(episode.number('waiting'), 'record')} before the end."
     )
 
 
-def _open(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
+def _open(episode: Episode, limits: Limits) -> str | None:
     lasted = episode.number("open_ms")
     if lasted < limits["ms"]:
         return None
     return (
-        "warning",
         f"A transaction in {_what(episode)} was open for {span(lasted)} ({_transaction(episode)}). Readers of committed"
-        f" records wait at offset {quoted(episode.samples('offsets')[0])}.",
+        f" records wait at offset {quoted(episode.samples('offsets')[0])}."
     )
 
 
-def _silent(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
+def _silent(episode: Episode, limits: Limits) -> str | None:
     silent = episode.number("silent_ms")
     if silent < limits["days"] * 86_400_000:
         return None
     lag = episode.number("lag")
     waiting = f"; {count(lag, 'record')} waited" if lag else ""
-    return "info", f"Group {quoted(episode.subject)} hasn't committed for {_long(silent)}{waiting}."
+    return f"Group {quoted(episode.subject)} hasn't committed for {_long(silent)}{waiting}."
 
 
 def _long(ms: float) -> str:
@@ -132,14 +127,14 @@ def _long(ms: float) -> str:
     return count(days, "day") if days > 2 else span(ms)
 
 
-def _gone(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
+def _gone(episode: Episode, limits: Limits) -> str | None:
     topics = episode.named["topics"]
     if len(topics) < limits["topics"]:
         return None
-    return "info", f"Group {quoted(episode.subject)} has offsets of topics that don't exist: {name_counts(topics)}."
+    return f"Group {quoted(episode.subject)} has offsets of topics that don't exist: {name_counts(topics)}."
 
 
-def _share_state(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
+def _share_state(episode: Episode, limits: Limits) -> str | None:
     recorded, written = episode.number("only_recorded"), episode.number("only_written")
     if recorded + written < limits["records"]:
         return None
@@ -148,9 +143,8 @@ def _share_state(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     parts = [f"{count(recorded, 'record')} only in the recording"] * bool(recorded)
     parts += [f"{count(written, 'record')} only on disk"] * bool(written)
     return (
-        "warning",
         f"Recorded deliveries and the brokers' share state of {where} differ: {' and '.join(parts)}; offsets"
-        f" {quoted(', '.join(episode.samples('offsets')[:3]))}.",
+        f" {quoted(', '.join(episode.samples('offsets')[:3]))}."
     )
 
 
