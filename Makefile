@@ -11,7 +11,7 @@ help:
 	@echo
 	@echo "  make demo     four messages in short, then recorded incidents: lake, marts, report, verdict"
 	@echo "  make test     check and all tests, with Kafka's Java codec as the judge"
-	@echo "  make quick    tests that need no Java, Spark or browser, in under two minutes"
+	@echo "  make quick    tests that need no Java, Spark, browser or seconds of their own, in under two minutes"
 	@echo "  make setup    .venv with compiled kernels, after which .venv/bin/kafkascope works"
 	@echo "  make check    ruff, mypy strict, import-linter"
 	@echo "  make bench    speed compared with kio, Java and tshark; memory, start-up, pages"
@@ -48,13 +48,13 @@ test: check
 	@$(BIN)/python -m pytest -n 3 --dist worksteal
 
 quick: setup
-	@KAFKASCOPE_QUICK=1 $(BIN)/python -m pytest -n 2 --dist worksteal
+	@KAFKASCOPE_QUICK=1 $(BIN)/python -m pytest -n 2 --dist worksteal --durations 10 --durations-min 2
 
 bench: setup
 	@$(BIN)/python -m bench
 
 soak: setup
-	@KAFKASCOPE_SOAK=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/codec tests/columnar tests/capture tests/hostile tests/lake/test_hostile_lake.py tests/lake/test_delta_spark.py tests/pipeline/test_marts_hostile.py tests/pipeline/test_killed.py tests/pipeline/test_archive.py tests/pipeline/test_views.py tests/client/test_restarts.py tests/client/test_share_soak.py tests/pipeline/share/test_share_killed.py tests/pipeline/test_machines.py tests/pipeline/test_marts_increments.py tests/logs
+	@KAFKASCOPE_SOAK=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/codec tests/columnar tests/capture tests/hostile tests/lake/test_hostile_lake.py tests/lake/test_delta_spark.py tests/pipeline/test_marts_hostile.py tests/pipeline/test_killed.py tests/pipeline/test_archive.py tests/pipeline/test_views.py tests/client/test_restarts.py tests/client/test_share_soak.py tests/pipeline/share/test_share_kills.py tests/pipeline/test_machines.py tests/pipeline/test_marts_increments.py tests/pipeline/test_hdfs.py tests/logs
 
 lab: setup
 	@$(BIN)/python -m lab

@@ -38,6 +38,8 @@ def lines() -> Iterable[str]:
     with _served() as (base, _):
         yield from _pages(base)
         yield ""
+        yield from _weight(base)
+        yield ""
         yield from _paint(base)
     yield ""
     with _served() as (base, pid):
@@ -67,17 +69,34 @@ def _pages(base: str) -> Iterator[str]:
     kept = [path for path in every if path.startswith("api/")]
     kept += [path for path in every if path.startswith("message/Share")]
     kept = kept[: MAX_KEPT_PAGES // 2]
+    once, again = "every page of the static site, each made once", f"{len(kept)} pages that the server keeps"
     yield f"reference pages, {CONNECTIONS} connections that stay open; the load is bench/explorer_load.py, over asyncio"
     yield f"{'':<52}{'pages':>8}{'a second':>10}{'p50 ms':>9}{'p99 ms':>9}{'MB/s':>8}"
-    for label, paths, seconds in (
-        ("every page of the static site, each made once", every, None),
-        (f"{len(kept)} pages that the server keeps, {_SECONDS:g} s", kept, _SECONDS),
+    for label, paths, seconds, packed in (
+        (once, every, None, False),
+        (f"{again}, {_SECONDS:g} s", kept, _SECONDS, False),
+        (f"{again}, in gzip", kept, _SECONDS, True),
     ):
-        result = load(base, paths, connections=CONNECTIONS, seconds=seconds)
+        result = load(base, paths, connections=CONNECTIONS, seconds=seconds, packed=packed)
         yield (
             f"{label:<52}{len(result.times):8,}{result.a_second:10,.0f}{1e3 * result.percentile(0.5):9.2f}"
             f"{1e3 * result.percentile(0.99):9.2f}{result.bytes / result.seconds / 1e6:8.1f}"
         )
+
+
+def _weight(base: str) -> Iterator[str]:
+    yield f"{'bytes':<52}{'page':>10}{'in gzip':>10}"
+    every = [address(kind, parameters) for kind in KINDS for parameters in kind.every()]
+    for label, paths in {
+        f"mean of {len(every):,} pages": every,
+        "index.html": ["index.html"],
+        "message/ShareFetchRequest/2.html": ["message/ShareFetchRequest/2.html"],
+        "style and script of every page": ["page.css", "page.js"],
+        "search.js, loaded by the first search": ["search.js"],
+    }.items():
+        plain, packed = (load(base, paths, connections=1, packed=packed) for packed in (False, True))
+        pages = len(paths) if paths is every else 1
+        yield f"{label:<52}{plain.bytes / pages:10,.0f}{packed.bytes / pages:10,.0f}"
 
 
 def _uploads(base: str, pid: int) -> Iterator[str]:

@@ -1,14 +1,14 @@
-"""Builds the marts of a lake of several parts, then of one more, in a process of its own, and prints what that took as
-a line of JSON.
+"""Builds the marts of a lake that grows by parts, and times what one more part costs, and all from the beginning.
+Prints a line of JSON per number of parts.
 
-`python -m bench.increments_once PARTS [--cores N]`: seconds and processor seconds of the increment, and of everything
-from the beginning."""
+`python -m bench.increments_once PARTS… [--cores N]`: parts in ascending order, each with one part more."""
 
 import argparse
 import json
 import lzma
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +22,15 @@ _CAPTURES = Path(__file__).parents[1] / "tests" / "captures"
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("parts", type=int)
+    parser.add_argument("parts", type=int, nargs="+")
     parser.add_argument("--cores", type=int, default=2)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        print(json.dumps(_timed(Path(folder), options.parts, options.cores)))
+        for result in _timed(Path(folder), options.parts, options.cores):
+            print(json.dumps(result), flush=True)
 
 
-def _timed(folder: Path, parts: int, cores: int) -> dict[str, Any]:
+def _timed(folder: Path, sizes: list[int], cores: int) -> Iterator[dict[str, Any]]:
     from kafkascope.pipeline.ingestion.ingest import ingest
     from kafkascope.pipeline.session import local_session
 
@@ -41,19 +42,22 @@ def _timed(folder: Path, parts: int, cores: int) -> dict[str, Any]:
     source = make_lake(folder / "recorded")
     ingest(spark, files, source)
     tables = recorded_tables(source)
-    lake = make_lake(folder / "lake")
-    for part in range(parts):
-        add_part(lake, source, tables, part)
-    first = _built(spark, lake)
-    add_part(lake, source, tables, parts)
-    result = {
-        "first": first,
-        "increment": _built(spark, lake),
-        "rebuild": _built(spark, lake, rebuild=True),
-        "bytes": bytes_of(folder / "lake"),
-    }
+    lake, parts = make_lake(folder / "lake"), 0
+    for size in sizes:
+        while parts < size:
+            add_part(lake, source, tables, parts)
+            parts += 1
+        first = _built(spark, lake)
+        add_part(lake, source, tables, parts)
+        parts += 1
+        yield {
+            "parts": size,
+            "first": first,
+            "increment": _built(spark, lake),
+            "rebuild": _built(spark, lake, rebuild=True),
+            "bytes": bytes_of(folder / "lake"),
+        }
     spark.stop()
-    return result
 
 
 def _built(spark: Any, lake: Lake, *, rebuild: bool = False) -> dict[str, Any]:
@@ -61,11 +65,11 @@ def _built(spark: Any, lake: Lake, *, rebuild: bool = False) -> dict[str, Any]:
 
     jvm = spark.sparkContext._gateway.proc.pid
     lines: list[str] = []
-    began, used = time.perf_counter(), processor_of_all(jvm)
+    began, used = time.perf_counter(), processor_of_all(jvm) + time.process_time()
     rows = build_marts(spark, lake, rebuild=rebuild, report=lines.append)
     return {
         "seconds": time.perf_counter() - began,
-        "processor": processor_of_all(jvm) - used,
+        "processor": processor_of_all(jvm) + time.process_time() - used,
         "rows": sum(rows.values()),
         "lines": lines,
     }

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from collections import deque
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -15,17 +16,16 @@ DELIVERIES = 10_000_000
 
 def lines() -> Iterable[str]:
     yield f"{'one more part of a lake that has':<40}{'seconds':>9}{'cpu s':>8}{'all again':>11}{'cpu s':>8}{'MB':>7}"
-    for parts in _PARTS:
-        result = _once("bench.increments_once", str(parts))
+    for result in _run("bench.increments_once", *map(str, _PARTS)):
         more, again = result["increment"], result["rebuild"]
         yield (
-            f"{parts:<40}{more['seconds']:9.1f}{more['processor']:8.1f}{again['seconds']:11.1f}"
+            f"{result['parts']:<40}{more['seconds']:9.1f}{more['processor']:8.1f}{again['seconds']:11.1f}"
             f"{again['processor']:8.1f}{result['bytes'] / 1e6:7.0f}"
         )
         yield f"    {'; '.join(more['lines'])}"
     seconds = {}
     for cores in (1, 2):
-        result = _once("bench.share_once", str(DELIVERIES), "--cores", str(cores))
+        (result,) = _run("bench.share_once", str(DELIVERIES), "--cores", str(cores))
         seconds[cores] = result["seconds"]
         peaks = ", ".join(f"{name} {result[f'{name}_peak'] / 1e6:,.0f} MB" for name in ("worker", "jvm", "driver"))
         used = result["jvm_processor"] + result["python_processor"]
@@ -34,11 +34,15 @@ def lines() -> Iterable[str]:
     yield f"local[2] against local[1]: {seconds[1] / seconds[2]:.2f} times (floor 1.6)"
 
 
-def _once(module: str, *arguments: str) -> dict[str, Any]:
-    done = subprocess.run(
-        [sys.executable, "-m", module, *arguments], cwd=_ROOT, capture_output=True, text=True, check=False
-    )
-    if done.returncode:
-        raise RuntimeError(done.stderr[-2000:])
-    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return result
+def _run(module: str, *arguments: str) -> Iterable[dict[str, Any]]:
+    others: deque[str] = deque(maxlen=30)
+    command = [sys.executable, "-m", module, *arguments]
+    with subprocess.Popen(command, cwd=_ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if line.startswith("{"):
+                yield json.loads(line)
+            else:
+                others.append(line)
+    if process.returncode:
+        raise RuntimeError("".join(others))

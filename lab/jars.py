@@ -39,26 +39,30 @@ def kafka_path(release: str = KAFKA) -> list[Path]:
         return _older_path(release)
     folder = _CACHE / "jars"
 
-    def copy() -> None:
-        for stale in folder.rglob("*.jar"):
-            stale.unlink()
-        goals = ["dependency:copy-dependencies@kafka", "dependency:copy@clients"]
-        run([*_MAVEN, "-f", str(_POM), *goals, f"-Doutput={folder}"])
-
-    _once(folder, _digest(_POM), copy)
+    goals = ["dependency:copy-dependencies@kafka", "dependency:copy@clients", f"-Doutput={folder}"]
+    _once(folder, _digest(_POM), lambda: _copied(folder, _POM, goals))
     return sorted((folder / "kafka").glob("*.jar"))
 
 
 def _older_path(release: str) -> list[Path]:
     pom, folder = _pom(release), _CACHE / release
-
-    def copy() -> None:
-        for stale in folder.rglob("*.jar"):
-            stale.unlink()
-        run([*_MAVEN, "-f", str(pom), "dependency:copy-dependencies@kafka", f"-Doutput={folder}"])
-
-    _once(folder, _digest(pom), copy)
+    goals = ["dependency:copy-dependencies@kafka", f"-Doutput={folder}"]
+    _once(folder, _digest(pom), lambda: _copied(folder, pom, goals))
     return sorted((folder / "kafka").glob("*.jar"))
+
+
+def hdfs_path() -> list[Path]:
+    """The class path of HDFS in one process."""
+    pom, folder = _HERE / "hdfs" / "pom.xml", _CACHE / "hdfs"
+    goals = ["dependency:copy-dependencies", f"-DoutputDirectory={folder}"]
+    _once(folder, _digest(pom), lambda: _copied(folder, pom, goals))
+    return sorted(folder.glob("*.jar"))
+
+
+def _copied(folder: Path, pom: Path, goals: list[str]) -> None:
+    for stale in folder.rglob("*.jar"):
+        stale.unlink()
+    run([*_MAVEN, "-f", str(pom), *goals])
 
 
 def _pom(release: str) -> Path:

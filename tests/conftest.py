@@ -18,6 +18,7 @@ from lab.fixtures import (
     secured_cluster_39,
 )
 from tests.support.order import CLUSTERS, for_workers
+from tests.support.slow import SLOW_FIXTURES, is_slow
 from tests.support.wheels import shared, wheel
 
 if TYPE_CHECKING:
@@ -63,13 +64,18 @@ def pytest_collection_finish() -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if QUICK in os.environ:
-        config.hook.pytest_deselected(items=[item for item in items if _is_heavy(item)])
-        items[:] = [item for item in items if not _is_heavy(item)]
+        config.hook.pytest_deselected(items=[item for item in items if _is_left_out(item)])
+        items[:] = [item for item in items if not _is_left_out(item)]
     items[:] = for_workers(items, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 1)), _is_heavy)
 
 
 def _is_heavy(item: pytest.Item) -> bool:
     return item.get_closest_marker("heavy") is not None or bool(HEAVY_FIXTURES & {*getattr(item, "fixturenames", ())})
+
+
+def _is_left_out(item: pytest.Item) -> bool:
+    fixtures = {*getattr(item, "fixturenames", ())}
+    return _is_heavy(item) or is_slow(item.nodeid) or not SLOW_FIXTURES.isdisjoint(fixtures)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -79,7 +79,7 @@ def test_the_manual_of_the_wheel_is_rendered_without_a_checkout(wheel: Path, tmp
         opened.extractall(tmp_path)
     script = (
         "from kafkascope.explorer import kinds, render; import kafkascope\n"
-        "from kafkascope.explorer.facts.manual import manual_file\n"
+        "from kafkascope.manual_files import manual_file\n"
         "kind = next(kind for kind in kinds.KINDS if kind.name == 'manual_page')\n"
         "print(kafkascope.__file__, manual_file('docs/check.md'), sep='\\n')\n"
         "print(render.render(kind, {'name': 'check'}, static=True))"

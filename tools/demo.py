@@ -43,7 +43,7 @@ MESSAGES = (
 RECORDINGS = ("clients", "quorum", "share", "streams")
 _STORY = (
     "Four recordings, made with tcpdump on a real Kafka: a share group with a member that hangs and one that dies, a"
-    " streams group that loses a member, a quorum whose leader is killed, and thirteen clients of all ages."
+    " streams group that loses a member, a quorum whose leader is killed, and thirteen clients of different versions."
 )
 
 

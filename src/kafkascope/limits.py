@@ -207,6 +207,8 @@ MAX_LAKE_NOTE_BYTES = 65_536
 # The explorer's pages of a lake: rows of a list that a person can still read, and recordings named on its first page.
 MAX_LISTED_EXCHANGES = 100
 MAX_SHOWN_RECORDINGS = 200
+# Totals of such lists that the server keeps, 100 bytes each.
+MAX_KEPT_TOTALS = 1_024
 # How long it searches the recordings for the bytes of one exchange: at 1 GB/s that is some thirty gigabytes.
 MAX_REREAD_SECONDS = 30
 # Pages of a lake made at once: each reads row groups of tens of megabytes, and more would only compete for the

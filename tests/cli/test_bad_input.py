@@ -11,6 +11,7 @@ import pytest
 
 from kafkascope.schema.catalog import message
 from kafkascope.schema.layouts.layout import describe_versions
+from kafkascope.schema.releases import newest_release
 from tests.support.cli import COMMAND, Cli, hear_interrupts, is_one_line_error, process
 
 NOT_FOUND, WRONG_USE, BAD_INPUT, INTERRUPTED = 1, 2, 3, 130
@@ -32,7 +33,7 @@ NOT_FOUND, WRONG_USE, BAD_INPUT, INTERRUPTED = 1, 2, 3, 130
         (["show", "ShareFetchRequest:-1"], WRONG_USE, ""),
         (["show", "ShareFetchRequest:" + "9" * 5000], WRONG_USE, ""),
         (["show", "ShareFetchRequest:2", "--release", "4.1"], WRONG_USE, "releases that have it: 4.2+"),
-        (["show", "ShareFetchRequest:2", "--release", "9.9"], WRONG_USE, "it knows 0.8.2 to 4.4"),
+        (["show", "ShareFetchRequest:2", "--release", "9.9"], WRONG_USE, f"it knows 0.8.2 to {newest_release()}"),
         (["show", "ShareFetch", "--schema"], WRONG_USE, "needs a version"),
         (["show"], WRONG_USE, "kafkascope show: NAME[:V] is missing (see"),
         (["show", "--nope", "Fetch"], WRONG_USE, "unknown option --nope (see"),

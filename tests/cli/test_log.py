@@ -154,9 +154,54 @@ def test_wrong_use_is_one_line(
     assert is_one_line_error(result.err)
 
 
-def test_a_file_that_is_no_log_is_damage(cli: Cli, tmp_path: Path) -> None:
+@pytest.mark.parametrize("flags", [[], ["--json"], ["--stats"], ["--check"], ["--offsets", "0", "5"]])
+@pytest.mark.parametrize("content", ["", "these are notes, and no batch begins here\n"])
+def test_a_file_that_no_broker_writes_is_one_line(cli: Cli, tmp_path: Path, content: str, flags: list[str]) -> None:
     path = tmp_path / "notes.txt"
-    path.write_text("these are notes, and no batch begins here\n")
-    result = cli("log", str(path))
-    assert result.code == 3
-    assert "bad header" in result.err
+    path.write_text(content)
+    result = cli("log", *flags, str(path))
+    assert (result.code, result.out) == (3, "")
+    assert is_one_line_error(result.err)
+    assert result.err.startswith(f"kafkascope: {path}: not a file of a Kafka log: ")
+    assert "name a segment" in result.err and ("empty" in result.err) == (not content)
+
+
+def test_a_segment_under_another_name_is_read(cli: Cli, tmp_path: Path, disks: Path) -> None:
+    segment = disks / "node-1" / "packed-0" / f"{0:020}.log"
+    path = tmp_path / "saved"
+    path.write_bytes(segment.read_bytes())
+    offsets = [row["base_offset"] for row in rows(cli, path) if row["kind"] == "batch"]
+    assert offsets == [row["base_offset"] for row in rows(cli, segment) if row["kind"] == "batch"]
+    assert cli("log", "--check", str(path)).code == 0
+
+
+def test_foreign_files_are_named_and_left_alone(cli: Cli, tmp_path: Path, disks: Path) -> None:
+    folder = Path(shutil.copytree(disks / "node-1" / "packed-0", tmp_path / "packed-0"))
+    (folder / "notes.txt").write_text("notes")
+    (folder / f"{0:020}.log.bak").write_text("an old copy")
+    listed = {row["path"]: row["left_alone"] for row in rows(cli, folder) if row["kind"] == "file"}
+    foreign = {str(folder / name): "not a file of a Kafka log" for name in ("notes.txt", f"{0:020}.log.bak")}
+    assert {path: why for path, why in listed.items() if why} == foreign
+    shown = cli("log", str(folder))
+    assert shown.code == 0 and shown.out.count("left alone: not a file of a Kafka log") == 2
+    assert "2 left alone" in shown.err
+    checked = cli("log", "--check", str(folder))
+    assert checked.code == 0 and "2 files not of a Kafka log left alone: no findings" in checked.err
+
+
+@pytest.mark.parametrize("flags", [[], ["--json"], ["--stats"], ["--check"]])
+def test_a_folder_without_files_of_a_log_is_one_line(cli: Cli, tmp_path: Path, flags: list[str]) -> None:
+    text = f"kafkascope: {tmp_path}: no files of a Kafka log"
+    empty = cli("log", *flags, str(tmp_path))
+    assert (empty.code, empty.out, empty.err) == (1, "", f"{text}\n")
+    (tmp_path / "notes.txt").write_text("notes")
+    others = cli("log", *flags, str(tmp_path))
+    assert (others.code, others.err) == (1, f"{text}; 1 other file\n")
+
+
+def test_a_foreign_file_beside_a_log_does_not_hide_it(cli: Cli, tmp_path: Path, disks: Path) -> None:
+    notes = tmp_path / "notes.txt"
+    notes.write_text("notes")
+    result = cli("log", "--json", str(notes), str(disks / "node-1" / "packed-0"))
+    assert result.code == 3 and f"{notes}: not a file of a Kafka log" in result.err
+    assert any(json.loads(line)["kind"] == "batch" for line in result.out.splitlines())

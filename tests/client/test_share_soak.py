@@ -4,6 +4,7 @@ offsets, the state topic on the brokers' disks, and the health ledger of a captu
 
 import os
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import pytest
@@ -51,8 +52,15 @@ def test_leaders_moved_away_and_back(story: Story) -> None:
     assert KILLED in before.values() and KILLED not in without.values() and KILLED in after.values()
 
 
-def test_every_record_is_accepted_once(story: Story) -> None:
+def test_every_record_is_accepted_once(story: Story, record_property: Callable[[str, object], None]) -> None:
     assert accepted(story).keys() == story.wanted
+    ends: Counter[str] = Counter()
+    for row in story.rows:
+        ends[row.outcome] += row.last_offset - row.first_offset + 1
+    shown = ", ".join(f"{count:,} {outcome}" for outcome, count in ends.most_common())
+    record_property(
+        "measured", f"a share group of {len(story.played.accounts)} members, {story.count:,} records: {shown}"
+    )
 
 
 def test_each_member_was_told_what_the_ledger_says(story: Story) -> None:

@@ -129,7 +129,7 @@ def test_a_filter_takes_what_the_command_line_takes(app: Starlette, query: str, 
     assert facts["asked"][name] == value
     assert facts["exchanges"] == ask(app, f"/lake/exchanges.json?{name}={value}").json["exchanges"] != []
     if name == "api":
-        assert f"<option selected>{value}</option>" in ask(app, f"/lake/exchanges.html?{query}").text
+        assert f"<option selected>{value}<" in ask(app, f"/lake/exchanges.html?{query}").text
 
 
 @pytest.mark.parametrize("query", ["", "api=ShareFetch", "client=stea*", "error=any", "status=unanswered", "slow=5",

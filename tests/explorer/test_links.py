@@ -8,8 +8,9 @@ from posixpath import dirname, join, normpath
 from urllib.parse import unquote
 
 from kafkascope.explorer.facts.kips import kip_touches
-from kafkascope.explorer.facts.manual import manual_pages, manual_text
+from kafkascope.explorer.facts.manual import manual_pages
 from kafkascope.explorer.facts.search.entries import entries
+from kafkascope.manual_files import manual_text
 from kafkascope.schema.kip_titles import kip_address
 
 TARGET = re.compile(r'\s(?:href|src|action|poster|srcset|formaction|xlink:href)="([^"]*)"')

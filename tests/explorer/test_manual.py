@@ -8,7 +8,7 @@ from starlette.applications import Starlette
 
 from kafkascope.errors import NotFoundError
 from kafkascope.explorer.assets import ASSETS
-from kafkascope.explorer.facts.manual import manual_downloads, manual_groups, manual_pages, manual_text
+from kafkascope.explorer.facts.manual import manual_downloads, manual_groups, manual_pages
 from kafkascope.explorer.facts.search.find import search
 from kafkascope.explorer.kinds import KINDS
 from kafkascope.explorer.manual_html import PICTURES, manual_html
@@ -17,6 +17,7 @@ from kafkascope.explorer.prose_links import ProseLinks
 from kafkascope.explorer.render import Renderer
 from kafkascope.explorer.server.app import create
 from kafkascope.health.findings.rules.table import RULES
+from kafkascope.manual_files import manual_text
 from tests.explorer.asgi import ask
 from tests.test_docs import PAGES, ROOT, anchors
 

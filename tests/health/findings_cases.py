@@ -329,8 +329,8 @@ CASES: dict[str, tuple[Marts, str, str, Marts]] = {
     "log_compaction_behind": (
         {"compaction_waste": [row("compaction_waste", bytes=300_000_000, superseded_bytes=240_000_000)]},
         "warning",
-        "80 % of the records of `__consumer_offsets-7` on node `2` have been replaced by later ones, and are still "
-        "there: 240 MB.",
+        "80 % of the records of `__consumer_offsets-7` on node `2` are superseded by later ones but not yet "
+        "removed: 240 MB.",
         {"compaction_waste": [row("compaction_waste", partition=8, bytes=900_000_000, superseded_bytes=240_000_000)]},
     ),
     "log_share_state_differs": (
@@ -366,7 +366,7 @@ CASES: dict[str, tuple[Marts, str, str, Marts]] = {
     "transaction_hanging": (
         {"open_transactions": [row("open_transactions", hanging=True, open_ms=3_600_000)]},
         "critical",
-        "A transaction in `orders-0` hangs: its coordinator doesn't know it, and nobody will end it (producer `7`). "
+        "A transaction in `orders-0` hangs: its coordinator doesn't know it, so nothing will end it (producer `7`). "
         "Readers of committed records wait at offset `12`, 8 records before the end.",
         {"open_transactions": [row("open_transactions", hanging=True, open_ms=3_600_000, holds_stable_offset=False)]},
     ),

@@ -23,6 +23,8 @@ def test_partitions_walked_apart_end_as_the_simulated_broker_did(size: int) -> N
         rows = walked_apart(events)
         context = f"seed {seed}, partitions of {size}"
         assert sorted(map(_text, rows)) == sorted(map(_text, share_deliveries(events))), context
+        # A build that goes on from a checkpoint gives them no more.
+        assert sorted(map(_text, walked_apart(events, since_touched=True))) == sorted(map(_text, rows)), context
         if any(event.kind == "forgotten" for event in events):
             # The simulated member forgets its only partition, and an acquisition brings it back: all of them, once
             # they are several.

@@ -113,6 +113,7 @@ DRIVEN_BY = {
     "MAX_LINK_BYTES": ("explorer/test_decode.py", "test_a_long_message_has_no_link_and_is_decoded_all_the_same"),
     "MAX_BROKEN_FILES": (_MORE, "test_an_ingest_goes_on_without_so_many_broken_files"),
     "MAX_LAKE_NOTE_BYTES": (_SMALL, "test_a_note_beside_the_tables_is_read_up_to_its_cap"),
+    "MAX_KEPT_TOTALS": ("lake/read/test_browse.py", "test_totals_that_are_kept_are_bounded"),
     "MAX_LISTED_EXCHANGES": (_MORE, "test_pages_of_a_lake_list_so_many_exchanges_and_recordings"),
     "MAX_SHOWN_RECORDINGS": (_MORE, "test_pages_of_a_lake_list_so_many_exchanges_and_recordings"),
     "MAX_REREAD_SECONDS": (

@@ -49,7 +49,7 @@ def _read(path: Path, topic: str) -> None:
                 lines._out = out
                 lines._job[jobs.ROOM] = room.address + _ROOM
                 own = np.ascontiguousarray(numbers[:, row : row + 1])
-                for part in lines._of_headers(window, held.bytes, int(numbers[0, row]), own, 1):
+                for part in lines._of_headers(window, held.bytes, int(numbers[0, row]), own):
                     written += part.records if isinstance(part, Lines) else 0
     assert written
 

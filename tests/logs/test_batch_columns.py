@@ -59,6 +59,18 @@ def test_columns_of_damaged_segments_are_their_rows(disks: Path, tmp_path: Path)
         assert _columns(path) == _careful(path), seed
 
 
+def test_a_tail_torn_at_any_byte_is_the_same(disks: Path, tmp_path: Path) -> None:
+    data = (disks / "node-1" / PACKED).read_bytes()
+    whole = _careful(disks / "node-1" / PACKED)
+    starts = [row["position"] for row in whole if isinstance(row, dict)]
+    path = tmp_path / f"{0:020}.log"
+    for end in range(starts[2], starts[3]):
+        path.write_bytes(data[:end])
+        rows = _columns(path)
+        assert rows == _careful(path) and rows[:2] == whole[:2]
+        assert len(rows) == 2 + (end > starts[2])
+
+
 @pytest.mark.parametrize("magic", [0, 1])
 def test_message_sets_are_rows_too(tmp_path: Path, magic: int) -> None:
     records = [Record(offset, -1 if magic == 0 else 7, b"k", b"v") for offset in range(3)]

@@ -9,8 +9,11 @@ import pytest
 from kafkascope.codec.records.record_data import Record, encode_records, new_batch
 from kafkascope.logs.directories import LogFile, list_files
 from kafkascope.logs.files import INDEXES, OF_BATCHES, PRODUCER_SNAPSHOT, SEGMENT
+from kafkascope.logs.reader import LogReader, RecordEvent
+from kafkascope.logs.typed_records import message_names, topic_of_type
 from lab.program import Program, java
 from tests.logs.dump import Line, hidden_paths, lines_of, parsed
+from tests.logs.remote_log import java_text, without_custom_metadata
 
 pytestmark = pytest.mark.heavy
 
@@ -19,6 +22,7 @@ _DECODERS = {
     "__consumer_offsets": "--offsets-decoder",
     "__share_group_state": "--share-group-state-decoder",
     "__transaction_state": "--transaction-log-decoder",
+    "__remote_log_metadata": "--remote-log-metadata-decoder",
 }
 _PREAMBLE = ("Log starting offset", "Snapshot end offset", "KRaft bootstrap")
 _TOPOLOGY = ".data.subtopologies"
@@ -39,19 +43,22 @@ class Judge:
     def lines(self, paths: list[str], topic: str | None = None) -> dict[str, list[str]]:
         """By path; all are of one topic, or of users' topics."""
         decoder = _DECODERS.get(topic or "", "--print-data-log")
-        tool = "org.apache.kafka.tools.DumpLogSegments"
-        self._program.process.tell("\t".join([tool, "--files", ",".join(paths), decoder]))
-        number = self._asked
-        self._asked += 1
-        event = self._program.wait_for("a dump", lambda e: e["event"] == "printed" and e["number"] == number)
-        assert event["status"] == 0
         by_path: dict[str, list[str]] = {}
-        for line in event["lines"]:
+        for line in self.printed("org.apache.kafka.tools.DumpLogSegments", "--files", ",".join(paths), decoder):
             if line.startswith("Dumping "):
                 lines = by_path.setdefault(line.removeprefix("Dumping "), [])
             elif not line.startswith(_PREAMBLE):
                 lines.append(re.sub(r" isValid: \w+ crc: \d+", "", line) if line.startswith("|") else line)
         return by_path
+
+    def printed(self, tool: str, *arguments: str) -> list[str]:
+        self._program.process.tell("\t".join([tool, *arguments]))
+        number = self._asked
+        self._asked += 1
+        event = self._program.wait_for("a dump", lambda e: e["event"] == "printed" and e["number"] == number)
+        assert event["status"] == 0
+        lines: list[str] = event["lines"]
+        return lines
 
 
 @pytest.fixture(scope="module")
@@ -99,6 +106,24 @@ def test_reads_every_batch_and_record_as_kafka_does(judge: Judge, disks: Path) -
             hidden |= more
     assert lines > 3_000
     assert hidden == _HIDDEN
+
+
+def test_reads_the_metadata_of_tiered_storage_as_kafka_does(judge: Judge, tmp_path: Path) -> None:
+    """Every kind of record in every state, written by Kafka's own class. The tool shows some fields of them."""
+    path = tmp_path / "__remote_log_metadata-0" / f"{0:020}.log"
+    path.parent.mkdir()
+    judge.printed("RemoteLog", str(path))
+    batch, *theirs = judge.lines([str(path)], path.parent.name.removesuffix("-0"))[str(path)]
+    events = list(LogReader((str(path),)).events())
+    assert next(lines_of(str(path)))[0] == batch
+    ours = [event for event in events if isinstance(event, RecordEvent)]
+    assert {event.typed.type for event in ours if event.typed} == {
+        name for name in message_names() if topic_of_type(name) == "__remote_log_metadata"
+    }
+    for event, line in zip(ours, theirs, strict=True):
+        assert event.typed is not None and event.typed.type is not None and event.typed.value is not None
+        assert java_text(event.typed.type, event.typed.value) == without_custom_metadata(line.partition("payload: ")[2])
+    assert any("Optional[" in line for line in theirs)
 
 
 def test_reads_every_index_and_producer_as_kafka_does(judge: Judge, disks: Path) -> None:

@@ -4,6 +4,7 @@ import random
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,17 +16,35 @@ from kafkascope.codec.records.record_data import Record, encode_records, new_bat
 from kafkascope.columnar.secrets import open_settings
 from kafkascope.logs import json_lines
 from kafkascope.logs.reader import LinesEvent, LogReader, RecordEvent
+from kafkascope.logs.selection import Selection
+from kafkascope.logs.typed_records import type_names
 from tests.logs.internal_topics import INTERNAL_TOPICS, control_data, mutated, packed, records_of, write_segment
 from tests.logs.recorded import batches_of
 
+ALL = Selection()
+# The users' records of the recorded disks are of 2026-01-01, the others of the day of the recording.
+NEW_YEAR, RECORDED = 1_767_276_000_000, 1_795_102_520_000
+SELECTIONS = {
+    "offsets": Selection(first_offset=5, end_offset=60),
+    "first offset": Selection(first_offset=33),
+    "end offset": Selection(end_offset=21),
+    "time": Selection(from_ms=NEW_YEAR, until_ms=RECORDED),
+    "since": Selection(from_ms=RECORDED),
+    "until": Selection(until_ms=RECORDED),
+    "commits": Selection(types=("OffsetCommit",)),
+    "several types": Selection(types=("ConfigRecord", "ABORT", "GroupMetadata", "ShareUpdate", "LEADER_CHANGE")),
+    "all of them": Selection(("__*",), 3, 150, RECORDED - 40_000, RECORDED, ("OffsetCommit", "NoOpRecord")),
+}
 COMPRESSIONS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
-def _lines(path: Path, *, fast: bool, records: bool) -> tuple[list[str], int, Counter[str | None]]:
+def _lines(
+    path: Path, selection: Selection, *, fast: bool, records: bool
+) -> tuple[list[str], int, Counter[str | None]]:
     """The lines, how many records the kernel wrote, and the types of the others."""
     text, written = [], 0
     careful: Counter[str | None] = Counter()
-    for event in LogReader((str(path),), records=records, dumps=json_text if fast else None).events():
+    for event in LogReader((str(path),), selection, records, dumps=json_text if fast else None).events():
         if isinstance(event, LinesEvent):
             text.append(event.lines.text)
             written += event.lines.records
@@ -36,9 +55,9 @@ def _lines(path: Path, *, fast: bool, records: bool) -> tuple[list[str], int, Co
     return "".join(text).splitlines(), written, careful
 
 
-def same(path: Path, *, records: bool = False) -> tuple[int, Counter[str | None]]:
-    wanted, _, _ = _lines(path, fast=False, records=records)
-    lines, written, careful = _lines(path, fast=True, records=records)
+def same(path: Path, selection: Selection = ALL, *, records: bool = False) -> tuple[int, Counter[str | None]]:
+    wanted, _, _ = _lines(path, selection, fast=False, records=records)
+    lines, written, careful = _lines(path, selection, fast=True, records=records)
     for line, other in zip(lines, wanted, strict=True):
         assert line == other
     return written, careful
@@ -53,6 +72,21 @@ def test_lines_of_recorded_disks_are_the_careful_ones(disks: Path, records: bool
                             "ConsumerGroupMemberMetadata"}  # fmt: skip
 
 
+@pytest.mark.parametrize("name", SELECTIONS)
+def test_filtered_lines_are_the_careful_ones(disks: Path, name: str) -> None:
+    for records in (False, True):
+        written, careful = same(disks, SELECTIONS[name], records=records)
+        assert written > 20 and sum(careful.values()) < written
+
+
+def _any_selection(random_: random.Random, types: list[str]) -> Selection:
+    limits = [random_.choice([None, random_.randrange(600)]) for _ in range(2)]
+    first_ms = random_.choice([None, 1_767_268_800_000 + random_.randrange(600)])
+    last_ms = random_.choice([None, 1_767_268_800_000 + random_.randrange(900)])
+    chosen = random_.sample(types, 2) if random_.random() < 0.5 else []
+    return Selection((), limits[0], limits[1], first_ms, last_ms, tuple(chosen))
+
+
 @pytest.mark.parametrize("topic", INTERNAL_TOPICS)
 def test_every_type_and_version_of_record_is_the_same(tmp_path: Path, topic: str) -> None:
     seed = random.randrange(2**32)
@@ -61,10 +95,12 @@ def test_every_type_and_version_of_record_is_the_same(tmp_path: Path, topic: str
     for number, compression in enumerate(COMPRESSIONS):
         whole = records if not number else mutated(records, random_)
         path = write_segment(tmp_path / compression, topic, packed(whole, compression))
+        selection = _any_selection(random_, type_names())
         try:
             written, _ = same(path)
+            same(path, selection)
         except AssertionError:
-            pytest.fail(f"seed {seed}, {compression}")
+            pytest.fail(f"seed {seed}, {compression}, {selection}")
         assert written > (0 if number else len(records) // 10)
 
 
@@ -139,10 +175,27 @@ def test_damaged_segments_are_the_same(disks: Path, tmp_path: Path) -> None:
         for _ in range(random_.randrange(1, 4)):
             if damaged:
                 damaged[random_.randrange(len(damaged))] ^= 1 << random_.randrange(8)
+        path = write_segment(tmp_path, "__consumer_offsets", [bytes(damaged)])
         try:
-            same(write_segment(tmp_path, "__consumer_offsets", [bytes(damaged)]))
+            same(path)
+            same(path, Selection(first_offset=5, end_offset=40, types=("OffsetCommit", "ABORT")))
+            same(path, Selection(first_offset=5, end_offset=40))
         except AssertionError:
             pytest.fail(f"seed {seed}")
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+def test_records_of_message_sets_are_the_same(tmp_path: Path, magic: int) -> None:
+    """Compressed ones too, in topics of users and of Kafka's own."""
+    records = [
+        replace(record, offset=at, timestamp=-1 if magic == 0 else record.timestamp)
+        for at, record in enumerate(list(records_of("__consumer_offsets"))[:40])
+    ]
+    data = [encode_records([new_batch(records, magic=magic, compression="gzip")])]
+    for topic, asked in (("__consumer_offsets", False), ("orders", True)):
+        path = write_segment(tmp_path, topic, data)
+        assert sum(same(path, records=asked)[1].values()) == 40
+        assert sum(same(path, Selection(first_offset=30), records=asked)[1].values()) == 10
 
 
 def test_lines_that_need_more_room_than_there_is_are_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

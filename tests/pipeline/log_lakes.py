@@ -10,7 +10,7 @@ import pytest
 from kafkascope.pipeline.ingestion.ingest import ingest
 from kafkascope.pipeline.mart.build import build_marts
 from tests.logs.recorded import unpack_disks, unpack_truths
-from tests.pipeline.log_secrets import plant
+from tests.pipeline.log_secrets import first_segment, plant
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,16 +23,20 @@ def disks_lake(spark: "SparkSession", factory: pytest.TempPathFactory) -> tuple[
     newest records is the same every time."""
     if "disks" not in _MADE:
         disks = unpack_disks(factory.mktemp("disks"))
-        _MADE["disks"] = _made(spark, factory, disks), disks
+        _MADE["disks"] = _made(spark, str(factory.mktemp("logs") / "lake"), disks), disks
     return _MADE["disks"]
 
 
 def truths_lake(spark: "SparkSession", factory: pytest.TempPathFactory) -> tuple[str, Path]:
-    """The lake, and the folder of both recordings. A node of another cluster has credentials on its disk."""
+    """The lake, and the folder of both recordings. A node of another cluster has credentials on its disk,
+    and removed a segment between two ingests."""
     if "truths" not in _MADE:
         truths = unpack_truths(factory.mktemp("truths"))
         planted = plant(truths)
-        _MADE["truths"] = _made(spark, factory, truths / "capture.pcap", truths / "node-1", planted), truths
+        lake = str(factory.mktemp("logs") / "lake")
+        ingest(spark, [planted], lake)
+        first_segment(planted).unlink()
+        _MADE["truths"] = _made(spark, lake, truths / "capture.pcap", truths / "node-1", planted), truths
     return _MADE["truths"]
 
 
@@ -42,8 +46,7 @@ def answers(truths: Path) -> dict[str, Any]:
     return read
 
 
-def _made(spark: "SparkSession", factory: pytest.TempPathFactory, *paths: Path) -> str:
-    lake = str(factory.mktemp("logs") / "lake")
+def _made(spark: "SparkSession", lake: str, *paths: Path) -> str:
     done = ingest(spark, paths, lake)
     assert not done.bad
     build_marts(spark, lake)

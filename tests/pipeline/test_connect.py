@@ -1,14 +1,20 @@
 """A client of Spark Connect, which has no JVM and no `sparkContext`, gets what a session on this machine gets."""
 
+import sys
+from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.pipeline.cluster import Ran, connect_server, connected
 from tests.pipeline.rows import lake_rows, read_rows
+from tests.pipeline.share.elsewhere import read_share_group
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from lab.cluster import Cluster as Lab
 
 pytestmark = pytest.mark.heavy
 
@@ -18,10 +24,14 @@ CORES = 3
 
 
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
-    folder = tmp_path_factory.mktemp("connect")
-    with connect_server(folder, CORES) as remote:
-        return connected(remote, folder, CORES)
+def remote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with connect_server(tmp_path_factory.mktemp("server"), CORES) as remote:
+        yield remote
+
+
+@pytest.fixture(scope="module")
+def ran(remote: str, tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    return connected(remote, tmp_path_factory.mktemp("connect"), CORES)
 
 
 def test_the_session_is_one_of_connect_and_finds_the_cores_of_the_server(ran: Ran) -> None:
@@ -52,3 +62,8 @@ def test_decode_takes_a_dataframe_of_the_client(ran: Ran) -> None:
 
 def test_views_and_tables_need_no_jvm_of_the_client(ran: Ran) -> None:
     ran.views_and_tables_are_those_of_the_lake()
+
+
+def test_a_share_group_is_read_to_its_end(remote: str, cluster: "Lab", tmp_path: Path) -> None:
+    kind = read_share_group(cluster, tmp_path, [sys.executable], {"SPARK_REMOTE": remote})
+    assert kind == "pyspark.sql.connect.session"

@@ -5,7 +5,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kafkascope.lake.log_tables import CONTROL_RECORDS, LOG_RECORDS
+from kafkascope.lake.home import open_lake
+from kafkascope.lake.log_tables import CONTROL_RECORDS, LOG_RECORDS, PRODUCER_SNAPSHOTS
+from kafkascope.lake.read.visible_rows import dataset
+from kafkascope.logs.directories import list_files
+from kafkascope.logs.files import PRODUCER_SNAPSHOT
+from kafkascope.logs.producer_snapshot import read_producer_snapshot
 from kafkascope.pipeline.ingestion.ingest import Options, ingest
 from tests.logs.recorded import unpack_disks
 from tests.pipeline.log_rows import (
@@ -52,6 +57,27 @@ def test_rows_are_those_of_the_reader(lake: str, disks: Path) -> None:
     same(lake_log_rows(lake), wanted)
     assert len(wanted) > 35
     assert troubles(lake) == read_troubles(disks)
+
+
+def test_producers_are_those_of_the_snapshots(lake: str, disks: Path) -> None:
+    files = [file for file in list_files(str(disks)) if file.kind == PRODUCER_SNAPSHOT and file.left_alone is None]
+    wanted = [
+        {"broker": file.broker, "topic": file.topic, "partition": file.partition, "offset": file.base_offset, **entry}
+        for file in files
+        for entry in read_producer_snapshot(file.path)
+    ]
+    rows = dataset(open_lake(lake), PRODUCER_SNAPSHOTS).to_table().to_pylist()
+    for row in rows:
+        row["timestamp"] = round(row.pop("written_at").timestamp() * 1000)
+        row["current_txn_first_offset"] = (
+            -1 if row["current_txn_first_offset"] is None else row["current_txn_first_offset"]
+        )
+        assert row.pop("cluster_id") and row.pop("topic_id") and row.pop("capture_uri").endswith(".snapshot")
+        del row["ingest_id"], row["date"]
+    assert sorted(map(str, (sorted(row.items()) for row in rows))) == sorted(
+        map(str, (sorted(row.items()) for row in wanted))
+    )
+    assert len(wanted) > 20 and any(row["current_txn_first_offset"] >= 0 for row in wanted)
 
 
 def test_records_of_users_are_there_only_if_asked_for(

@@ -11,7 +11,7 @@ import pytest
 
 from kafkascope.codec.records.record_data import Record, encode_records, new_batch
 from kafkascope.lake.home import open_lake
-from kafkascope.lake.log_tables import LOG_RECORDS
+from kafkascope.lake.log_tables import LOG_RECORDS, PRODUCER_SNAPSHOTS
 from kafkascope.lake.place import place_of
 from kafkascope.lake.read.visible_rows import dataset
 from kafkascope.pipeline.ingestion.ingest import Options, ingest
@@ -101,6 +101,30 @@ def test_retention_at_the_source_takes_no_row_away(broker: Broker) -> None:
     broker.write(100, 200)
     broker.ingest()
     assert broker.rows() == once(range(200))
+
+
+def test_an_ingest_says_which_segments_are_left(broker: Broker) -> None:
+    """Also if nothing else has changed; and the next one adds nothing."""
+    for base in (0, 100, 200):
+        broker.write(base, base + 100)
+    broker.ingest()
+    broker.segment(100).unlink()
+    broker.ingest()
+    broker.ingest()
+    listed = [row["listed_segments"] for row in segments(broker.lake) if "listed_segments" in row]
+    assert sorted(listed) == [[0, 100, 200], [0, 200]]
+    assert broker.rows() == once(range(300))
+
+
+def test_a_producer_snapshot_that_a_broker_would_throw_away_is_in_quarantine(broker: Broker) -> None:
+    broker.write(0, 100)
+    snapshot = broker.partition / f"{100:020}.snapshot"
+    snapshot.write_bytes(b"\0\1" + bytes(8))
+    broker.ingest()
+    broker.ingest()
+    (row,) = dataset(open_lake(broker.lake), "quarantine").to_table().to_pylist()
+    assert (row["capture_uri"], row["kind"], row["bytes"]) == (str(snapshot), "producer snapshot", 10)
+    assert "checksum" in row["detail"] and not open_lake(broker.lake).has(PRODUCER_SNAPSHOTS)
 
 
 def test_compaction_at_the_source_brings_nothing_twice(broker: Broker) -> None:

@@ -15,6 +15,7 @@ from kafkascope.lake.home import Lake, open_lake
 from kafkascope.lake.read.metadata_at import ClusterMetadata, metadata_at
 from kafkascope.lake.read.visible_rows import dataset
 from tests.pipeline.log_lakes import answers, disks_lake, truths_lake
+from tests.pipeline.log_secrets import CLUSTER, OPEN, TOPIC
 from tests.pipeline.mart_rows import mart
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ def test_open_transactions_are_those_of_the_broker(lake: str, answered: dict[str
         for producer in partition["activeProducers"]
         if producer["currentTxnStartOffset"] >= 0
     }
-    rows = mart(lake, "open_transactions")
+    rows = mart(lake, "open_transactions", cluster_id=answered["Metadata"]["clusterId"])
     assert {(row["producer_id"], row["first_offset"]) for row in rows} == wanted and len(wanted) == 2
     states = {row["producerId"]: row["transactionState"] for row in answered["ListTransactions"]["transactionStates"]}
     assert {row["producer_id"]: row["coordinator_state"] for row in rows}.items() <= states.items()
@@ -134,6 +135,24 @@ def test_open_transactions_are_those_of_the_broker(lake: str, answered: dict[str
     assert by_id["open-1"]["hanging"] is False and by_id["open-1"]["holds_stable_offset"]
     assert by_id["lost-1"]["hanging"] is True and not by_id["lost-1"]["holds_stable_offset"]
     assert by_id["open-1"]["timeout_ms"] == 900_000 and by_id["open-1"]["open_ms"] >= 0
+
+
+def test_a_transaction_from_before_the_log_is_known_from_the_snapshot(lake: str) -> None:
+    """The one that ended after the snapshot isn't open."""
+    columns = ("producer_id", "producer_epoch", "first_offset", "last_offset", "records", "started_at", "hanging",
+               "holds_stable_offset")  # fmt: skip
+    rows = mart(lake, "open_transactions", cluster_id=CLUSTER)
+    assert [tuple(row[column] for column in columns) for row in rows] == [(OPEN, 1, 5, 8, 0, None, None, True)]
+
+
+def test_segments_that_a_broker_has_removed_do_not_count(lake: str, run: tuple[str, Path]) -> None:
+    segments = sorted((run[1] / "planted" / f"{TOPIC}-0").glob("*.log"))
+    (row,) = mart(lake, "log_health", cluster_id=CLUSTER, topic=TOPIC)
+    assert (row["segments"], row["bytes"]) == (2, sum(path.stat().st_size for path in segments))
+    assert (row["batches"], row["first_offset"], row["end_offset"]) == (21, 10, 31)
+    # Its rows stay.
+    batches = dataset(open_lake(lake), "log_batches").to_table(columns=["topic", "base_offset"]).to_pylist()
+    assert sorted(row["base_offset"] for row in batches if row["topic"] == TOPIC) == [*range(31)]
 
 
 def test_what_the_brokers_wrote_agrees_with_the_recorded_deliveries(lake: str) -> None:

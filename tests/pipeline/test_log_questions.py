@@ -39,19 +39,19 @@ ROWS: dict[str, list[tuple[Any, ...]]] = {
         (topic, 0, 2, _KILLED)
         for topic in ("__consumer_offsets", "__share_group_state", "__transaction_state", "appended", "compacted")
     ],
-    "How far behind is each group?": [
+    "How large is the lag of each group?": [
         ("ledger-readers", "packed", 0, 2, 408),
         ("counters", "words", 0, 20, 0),
         ("readers-classic", "words", 0, 20, 0),
         ("readers-consumer", "words", 0, 20, 0),
     ],
     "Which groups have not committed for a week?": [],
-    "Which producer holds the last stable offset back?": [("ledger", 0, 1003, "hanging", "Ongoing", False, 72, 75)],
+    "Which producer holds back the last stable offset?": [("ledger", 0, 1003, "hanging", "Ongoing", False, 72, 75)],
     "How many transactions were aborted?": [
         ("__consumer_offsets", 1, "COMMIT", 6),
         *(("ledger", partition, kind, 6) for partition in (0, 1) for kind in ("ABORT", "COMMIT")),
     ],
-    "How far is each share group?": [("processors", "words", 0, 18, 5)],
+    "Where is each share group?": [("processors", "words", 0, 18, 5)],
     "Which replicas are short, damaged, or differ from the others?": [
         ("__cluster_metadata", 0, 1, 263, 1, 0, 0),
         ("__cluster_metadata", 0, 2, 200, 64, 0, 0),

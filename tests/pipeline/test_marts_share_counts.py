@@ -15,7 +15,10 @@ from kafkascope.health.share.events import Delivery
 from kafkascope.health.share.group_health import ShareGroupEvent, ShareGroupHealth, share_group_health
 from kafkascope.health.share.ledger import share_deliveries
 from kafkascope.lake.home import make_lake
+from kafkascope.pipeline.mart.base.events import GroupClusters
+from kafkascope.pipeline.mart.increments.plan import EVERY_ROW
 from kafkascope.pipeline.mart.share.counts import minute_rows, minutes_writer
+from kafkascope.pipeline.mart.share.events import ShareEvents
 from kafkascope.pipeline.mart.share.walk import DELIVERIES, Group
 from tests.health.share_partitions import split
 from tests.health.share_simulator import Simulation
@@ -72,12 +75,17 @@ def test_minutes_are_those_of_the_deliveries_one_by_one(spark: "SparkSession", t
     table = pa.Table.from_pylist([asdict(row) for row in chain(*deliveries.values())], plain).cast(DELIVERIES.schema)
     described = [{**event._asdict(), "broker": BROKER} for event in chain(*events.values())]
     columns = {name: [row[name] for row in described] for name in described[0]}
-    frame = spark.createDataFrame(table.drop(["broker_address"])).selectExpr("*", "CAST(NULL AS STRING) AS cluster")
-    rows = minute_rows(spark, frame, spark.createDataFrame(pa.table(columns)))
+    frame = spark.createDataFrame(table.drop(["broker_address"])).selectExpr(
+        "*", "CAST(NULL AS STRING) AS cluster", "0 AS segment"
+    )
+    described_events = ShareEvents(
+        None, spark.createDataFrame(pa.table(columns)), None, GroupClusters({}, frozenset()), None
+    )
+    rows = minute_rows(spark, frame, described_events, EVERY_ROW)
     assert rows is not None
     brokers: dict[Group, set[str]] = {(f"g{seed}", None): {BROKER} for seed in range(GROUPS)}
     lake = make_lake(tmp_path)
-    write = minutes_writer(lake, "mart", brokers, {BROKER: [(0, 10), (20, END)]})
+    write = minutes_writer(lake, EVERY_ROW, brokers, {BROKER: [(0, 10), (20, END)]}, {})
     (listed,) = write(iter(rows.toArrow().to_batches()))
     files = [json.loads(text)["path"] for text in listed.column(0).to_pylist()]
     made = rows_of(

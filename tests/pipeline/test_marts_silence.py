@@ -69,11 +69,11 @@ def test_a_member_that_fell_silent_is_lost_where_the_recording_went_on(
 @pytest.mark.parametrize(("until", "outcome"), [(20_000_000, "open"), (40_000_000, "lock_expired")])
 def test_a_lock_runs_out_only_where_its_broker_was_recorded_until_then(until: int, outcome: str) -> None:
     recorded = {"b:9092": [(0, until)], "other:9092": [(0, 900_000_000)]}
-    (delivery,) = PartitionWalk("g", LakeFacts(recorded=recorded), None).deliveries([ACQUIRED])
+    (delivery,) = PartitionWalk("g", [ACQUIRED], LakeFacts(recorded=recorded), None).finish()
     assert delivery.outcome == outcome
 
 
 @pytest.mark.parametrize(("end", "outcome"), [(20_000_000, "open"), (40_000_000, "lock_expired")])
 def test_a_lock_runs_out_where_its_group_goes_on_at_other_partitions(end: int, outcome: str) -> None:
-    (delivery,) = PartitionWalk("g", LakeFacts(), end).deliveries([ACQUIRED])
+    (delivery,) = PartitionWalk("g", [ACQUIRED], LakeFacts(), end).finish()
     assert delivery.outcome == outcome

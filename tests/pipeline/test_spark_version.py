@@ -36,7 +36,7 @@ def test_streams_need_a_newer_one() -> None:
         check_version(session, OLDEST_STREAMS)
 
 
-@pytest.mark.parametrize(("module", "found"), [(object(), True), (None, False)])
+@pytest.mark.parametrize(("module", "defined"), [(object(), True), (None, False)])
 def test_the_share_source_hides_no_other_source_of_an_older_spark(
     module: object, defined: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -28,8 +28,9 @@ def about(place: str) -> str:
         ("UnregisterControllerRequest", "INVALID_REQUEST", None),
         # KafkaApis.handleShareAcknowledgeRequest: releaseSession's result is only logged
         ("ShareAcknowledgeResponse.Responses", "isn't listed", "also those that were released"),
-        # GroupMetadataManager: the record keeps topics until the share coordinator has dropped their state
-        ("ShareGroupStatePartitionMetadataValue.DeletingTopics", "share state is being deleted", None),
+        # GroupMetadataManager: the record keeps topics until the share coordinator has dropped their state; only
+        # shareGroupBuildPartitionDeleteRequest and sharePartitionsEligibleForOffsetDeletion try again
+        ("ShareGroupStatePartitionMetadataValue.DeletingTopics", "until the next such deletion succeeds", "Retried"),
         ("ShareGroupDescribeResponse", "target assignment", "know no target"),
         # Partition.readRecords: beyond the log end, not beyond the high watermark
         ("OFFSET_OUT_OF_RANGE", "past the log end", "or above the high watermark"),
@@ -39,6 +40,8 @@ def about(place: str) -> str:
         ("WriteShareGroupStateResponse.Results.Partitions.ErrorCode", "INVALID_REQUEST since 4.1", None),
         # ConsumerGroup.validateMemberEpoch and validateOffsetCommit
         ("STALE_MEMBER_EPOCH", "older or newer", "older than the member's"),
+        # createAssignmentEpochValidator is in ConsumerGroup since 4.3 and in StreamsGroup since 4.2
+        ("STALE_MEMBER_EPOCH", "Since 4.3 (streams groups: 4.2)", None),
         # SharePartition.fetchPersisterError
         ("ShareFetchResponse", "gets NOT_LEADER_OR_FOLLOWER, even if the leader is still the same", None),
         ("FENCED_STATE_EPOCH", "a member gets NOT_LEADER_OR_FOLLOWER", None),

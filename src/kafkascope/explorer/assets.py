@@ -29,7 +29,7 @@ def asset(name: str) -> bytes:
 
         return release_feed().encode()
     if name.startswith("docs/"):
-        from kafkascope.explorer.facts.manual import manual_file
+        from kafkascope.manual_files import manual_file
 
         return manual_file(name).read_bytes()
     raw = files("kafkascope.explorer").joinpath("static", name).read_bytes()
@@ -37,10 +37,29 @@ def asset(name: str) -> bytes:
 
 
 def _smaller_style(style: bytes) -> bytes:
-    """Removes comments and the blanks that only people need."""
-    return re.sub(rb"\s*([{};,])\s*", rb"\1", re.sub(rb"/\*.*?\*/", b"", style, flags=re.DOTALL)).strip()
+    """Removes comments and what only people need. None of our strings has such characters."""
+    text = re.sub(rb"\s+", b" ", re.sub(rb"/\*.*?\*/", b"", style, flags=re.DOTALL))
+    text = re.sub(rb" ?([{};,>]) ?", rb"\1", text).replace(b";}", b"}").replace(b" !important", b"!important")
+    # A blank before a colon is part of a selector, one after it never is.
+    text = text.replace(b": ", b":")
+    return re.sub(rb"#([0-9a-f])\1([0-9a-f])\2([0-9a-f])\3\b", rb"#\1\2\3", text).strip()
+
+
+# Strings, regular expressions (after a bracket or an operator), comments.
+_LITERAL = re.compile(
+    rb"""("(?:\\.|[^"\\])*"|`(?:\\.|[^`\\])*`"""
+    rb"""|(?:(?<=\()|(?<=[>&|=,:] ))/(?![/*])(?:\\.|\[(?:\\.|[^\]\\])*\]|[^/\\\n])+/[a-z]*|//[^\n]*|/\*.*?\*/)""",
+    re.DOTALL,
+)
 
 
 def smaller_script(script: bytes) -> bytes:
-    """Removes comment lines and indentation. None of our string literals spans lines."""
-    return re.sub(rb"^[ \t]*(?://[^\n]*)?\n?", b"", script, flags=re.MULTILINE)
+    """Removes comments, indentation and blanks. Every statement of ours ends with a semicolon or a brace."""
+    parts = _LITERAL.split(_LITERAL.sub(lambda match: b"" if match[0][:2] in (b"//", b"/*") else match[0], script))
+    # Literals go back in at the end, whatever they contain.
+    code = b"\0".join(re.sub(rb"[ \t]*\n\s*", b"\n", re.sub(rb"[ \t]+", b" ", part)) for part in parts[::2])
+    code = re.sub(rb" ?([{}()\[\];,:?=<>!&|*]) ?", rb"\1", code)
+    code = re.sub(rb"(?<=[;,{(\[])\n+|\n+(?=[})\].?:&|])", b"", code)
+    code = re.sub(rb"\n\n+", b"\n", code)
+    literals = iter(parts[1::2])
+    return re.sub(rb"\0", lambda _: next(literals), code).strip()

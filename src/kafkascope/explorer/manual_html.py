@@ -15,8 +15,9 @@ from markdown_it.utils import EnvType, OptionsDict
 from markupsafe import Markup
 
 from kafkascope.explorer.address import relative
-from kafkascope.explorer.facts.manual import ManualPage, headings, manual_downloads, manual_file, manual_pages
+from kafkascope.explorer.facts.manual import ManualPage, headings, manual_downloads, manual_pages
 from kafkascope.explorer.prose_links import Link, ProseLinks
+from kafkascope.manual_files import manual_file
 
 # What a line of a transcript begins with where somebody types.
 _PROMPTS = ("$ ", ">>> ", "... ")

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from html import escape
 from typing import Any
 
 from markupsafe import Markup
@@ -16,6 +17,11 @@ _NAMES = re.compile(r"`([^`]*)`|\b(KIP-[0-9]+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[A-Z
 Link = Callable[..., str | None]
 
 
+def escape_text(text: str) -> Markup:
+    """For text between tags, where quotes mean nothing. Attributes need the escaping of the templates."""
+    return Markup(escape(text, quote=False))  # noqa: S704 - escaped
+
+
 class ProseLinks:
     """The texts of one page. `link` is the renderer's; `fields` are the fields that the page describes."""
 
@@ -28,9 +34,9 @@ class ProseLinks:
     def __call__(self, text: str) -> Markup:
         parts, at = [], 0
         for match in _NAMES.finditer(text):
-            parts += [Markup("{}").format(text[at : match.start()]), self._name(match[1], match[2])]
+            parts += [escape_text(text[at : match.start()]), self._name(match[1], match[2])]
             at = match.end()
-        return Markup("").join([*parts, Markup("{}").format(text[at:])])
+        return Markup("").join([*parts, escape_text(text[at:])])
 
     def code(self, word: str, *, linked: bool = True) -> Markup:
         """A word that is code already. It's a link where it can only be one name: no field, whose names are words."""
@@ -55,7 +61,7 @@ class ProseLinks:
             self._linked.add(word)
             return Markup('<a href="{}">{}</a>').format(target, _code(word))
         known = quoted is not None or word in self._linked or target
-        return _code(word) if known else Markup("{}").format(word)
+        return _code(word) if known else escape_text(word)
 
     def _target(self, word: str) -> str | None:
         if word in self._anchors:
@@ -77,7 +83,7 @@ class ProseLinks:
 
 
 def _code(word: str) -> Markup:
-    return Markup("{}").format(word) if word.startswith("KIP-") else Markup("<code>{}</code>").format(word)
+    return escape_text(word) if word.startswith("KIP-") else Markup("<code>{}</code>").format(word)
 
 
 def _is_known_kip(number: str) -> bool:

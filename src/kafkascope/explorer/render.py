@@ -1,11 +1,13 @@
 """Renders pages as HTML or JSON. Everything that a page shows is escaped."""
 
 import json
+import re
 from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2.ext import Extension
 from markupsafe import Markup
 
 from kafkascope import __version__
@@ -16,7 +18,7 @@ from kafkascope.explorer.facts.json_lines import error_in, json_lines
 from kafkascope.explorer.facts.sequence import sequence_svg
 from kafkascope.explorer.kinds import KINDS
 from kafkascope.explorer.page import Kind, Page
-from kafkascope.explorer.prose_links import ProseLinks
+from kafkascope.explorer.prose_links import ProseLinks, escape_text
 
 # Kinds of pages in the navigation, with their names there.
 NAVIGATION = {
@@ -32,9 +34,29 @@ NAVIGATION = {
 }
 
 
+# Elements around which browsers ignore line ends.
+_BLOCKS = (
+    "body|caption|dd|details|dl|div|dt|footer|form|h[1-6]|head|header|html|li|link|main|meta|nav|ol|p|script|section|summary|"
+    "table|tbody|td|th|thead|title|tr|ul"
+)
+_LINE_END = re.compile(rf"(</?(?:{_BLOCKS})\b[^<>]*>)\n+(?=[<{{])|(?<=[>}}])\n+(?=</?(?:{_BLOCKS})\b)")
+
+
+# HTML implies these end tags: of list items, and of everything in a table.
+_IMPLIED = re.compile(r"</(?:li|dt|dd|td|th|tr|thead|tbody|option)>")
+
+
+class _Compact(Extension):
+    """Removes from templates what browsers don't need: line ends between elements, and implied end tags."""
+
+    def preprocess(self, source: str, name: str | None, filename: str | None = None) -> str:  # noqa: ARG002
+        return _IMPLIED.sub("", _LINE_END.sub(lambda match: match[1] or "", source))
+
+
 @cache
 def templates() -> Environment:
     environment = Environment(
+        extensions=[_Compact],
         loader=PackageLoader("kafkascope.explorer", "templates"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -46,6 +68,7 @@ def templates() -> Environment:
         "hex_rows": hex_rows,
         "json_lines": json_lines,
         "sequence_svg": sequence_svg,
+        "text": escape_text,
     }
     environment.globals["error_in"] = error_in
     environment.globals["software"] = f"kafkascope {__version__}"

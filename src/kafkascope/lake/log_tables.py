@@ -11,11 +11,12 @@ from kafkascope.columnar.tables import snake_case
 from kafkascope.lake.shape import lake_type
 from kafkascope.logs.typed_records import message_names
 
-LOG_SEGMENTS, LOG_BATCHES, LOG_RECORDS, CONTROL_RECORDS = (
+LOG_SEGMENTS, LOG_BATCHES, LOG_RECORDS, CONTROL_RECORDS, PRODUCER_SNAPSHOTS = (
     "log_segments",
     "log_batches",
     "log_records",
     "control_records",
+    "producer_snapshots",
 )
 # The time that most rows have.
 WRITTEN_AT = "written_at"
@@ -44,6 +45,7 @@ _SEGMENTS = pa.schema(
         ("high_watermark", pa.int64()),
         ("recovery_point", pa.int64()),
         ("clean_until", pa.int64()),
+        ("listed_segments", pa.list_(pa.int64())),
         ("topic_id", pa.string()),
         ("cluster_id", pa.string()),
         _FILE,
@@ -108,6 +110,23 @@ _RECORDS = pa.schema(
         *_ORIGIN,
     ]
 )
+_PRODUCERS = pa.schema(
+    [
+        *_PLACE,
+        ("offset", pa.int64()),
+        ("producer_id", pa.int64()),
+        ("producer_epoch", pa.int16()),
+        ("last_sequence", pa.int32()),
+        ("last_offset", pa.int64()),
+        ("offset_delta", pa.int32()),
+        (WRITTEN_AT, TIME),
+        ("coordinator_epoch", pa.int32()),
+        ("current_txn_first_offset", pa.int64()),
+        ("topic_id", pa.string()),
+        ("cluster_id", pa.string()),
+        _FILE,
+    ]
+)
 # Name to columns, and the one that provides the date. A segment has none: its row says what was read, and `expire`
 # keeps it.
 LOG_TABLES: dict[str, tuple[pa.Schema, str | None]] = {
@@ -115,6 +134,7 @@ LOG_TABLES: dict[str, tuple[pa.Schema, str | None]] = {
     LOG_BATCHES: (_BATCHES, WRITTEN_AT),
     LOG_RECORDS: (_RECORDS, WRITTEN_AT),
     CONTROL_RECORDS: (_CONTROL, WRITTEN_AT),
+    PRODUCER_SNAPSHOTS: (_PRODUCERS, WRITTEN_AT),
 }
 
 

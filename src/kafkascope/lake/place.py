@@ -15,6 +15,7 @@ from uuid import uuid4
 from pyarrow import ArrowException, ArrowInvalid, fs
 
 from kafkascope.errors import InputError, UsageError
+from kafkascope.lake.webhdfs import SCHEMES, webhdfs
 from kafkascope.limits import MAX_LAKE_NOTE_BYTES
 
 # Errors of the Delta library have colours and several lines, the cause last.
@@ -208,11 +209,13 @@ def place_of(uri: str | os.PathLike[str]) -> Place:
         raise UsageError(
             f"{scheme}://…: URIs appear in tables and logs, so a password isn't allowed; set it in the environment"
         )
+    if scheme in SCHEMES:
+        return Place(webhdfs(scheme, authority), f"/{below}", text)
     try:
         # Keys may contain characters that a URI can't, such as wildcards and blanks.
         filesystem, path = fs.FileSystem.from_uri(f"{scheme}://{authority}")
     except (ArrowInvalid, OSError) as error:
         raise UsageError(
-            f"{text}: can't be opened ({reason(error)}); use a path, or a URI with file, hdfs, s3, gs or abfs"
+            f"{text}: can't be opened ({reason(error)}); use a path, or a URI with file, webhdfs, hdfs, s3, gs or abfs"
         ) from None
     return Place(filesystem, f"{path.rstrip('/')}/{below}" if slash else path, text)

@@ -63,7 +63,7 @@ def read_batch_columns(
 
 
 def sound_headers(
-    window: Window, start: int = 0, end: int | None = None, *, last: bool = False
+    window: Window, start: int = 0, end: int | None = None, *, last: bool = False, unpack_sets: bool = False
 ) -> Iterator[tuple[bytes, int, Numbers, int] | Batch | Damage]:
     """Headers of batches of magic 2 with the right checksum, as many as are in memory: the bytes that hold them, the
     position of the first byte in the file, `HEADER_FIELDS` by column, and how many. They hold until the next are read.
@@ -85,7 +85,7 @@ def sound_headers(
             position = int(numbers[_AT["position"], final] + numbers[_AT["size_bytes"], final])
             previous = int(numbers[_AT["last_offset"], final])
             continue
-        item = next(read_batches(window, position, last=last, previous=previous))
+        item = next(read_batches(window, position, last=last, unpack_sets=unpack_sets, previous=previous))
         yield item
         if isinstance(item, Batch):
             position += item.size

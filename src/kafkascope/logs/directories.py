@@ -9,7 +9,7 @@ from typing import Protocol
 from kafkascope.columnar.secrets import METADATA_TOPIC
 from kafkascope.errors import InputError, NotFoundError
 from kafkascope.limits import MAX_LOG_FOLDERS_DEEP, MAX_SMALL_FILE_BYTES
-from kafkascope.logs.files import SEGMENT, SNAPSHOT, Partition, name_of, partition_of
+from kafkascope.logs.files import OF_BATCHES, SEGMENT, SNAPSHOT, UNKNOWN_FILE, Partition, name_of, partition_of
 
 META_PROPERTIES_FILE = "meta.properties"
 _NODE_IDS = ("node.id", "broker.id")
@@ -35,6 +35,11 @@ class LogFile:
     @property
     def folder(self) -> str:
         return os.path.dirname(self.path)
+
+    @property
+    def has_batches(self) -> bool:
+        """A file that is named may be a segment under another name."""
+        return self.kind in OF_BATCHES or (self.kind == UNKNOWN_FILE and self.named)
 
     @property
     def place(self) -> tuple[int | None, str | None, int | None]:

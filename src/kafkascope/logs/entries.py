@@ -2,6 +2,7 @@
 Entries are filled when a record asks for them: a topic has dozens of types, and a segment a few."""
 
 import json
+from collections.abc import Collection
 from functools import cache
 
 import numpy as np
@@ -21,13 +22,13 @@ MOST_DEPTH = 32
 
 
 class Entries:
-    """Of the records of one topic, or of control batches."""
+    """Of the records of one topic, or of control batches. With `types` only of these."""
 
     MOST_TYPE_TEXT = 256
 
-    def __init__(self, topic: str | None) -> None:
+    def __init__(self, topic: str | None, types: Collection[str] = ()) -> None:
         self.kind = _KINDS[record_kind(topic)]
-        self._topic = topic
+        self._topic, self._types = topic, types
         self._table = np.zeros((jobs.NUMBERS, jobs.VERSIONS, jobs.ENTRY_WORDS), np.int64)
         self._kept: list[object] = []
         self.address = int(self._table.ctypes.data)
@@ -35,7 +36,11 @@ class Entries:
     def fill(self, number: int, version: int) -> None:
         """`version` −1 is a tombstone."""
         entry = self._table[number, version + 1]
-        made = self._made(number, version)
+        known = self._known(number)
+        if self._types and known is not None and known[0] not in self._types:
+            entry[jobs.JOB_STATE] = jobs.UNWANTED
+            return
+        made = None if known is None else self._made(known, number, version)
         if made is None:
             entry[jobs.JOB_STATE] = jobs.JOB_CAREFUL
             return
@@ -48,14 +53,17 @@ class Entries:
         entry[jobs.VALUE_SKIP] = skip
         entry[jobs.JOB_STATE] = jobs.WRITTEN
 
-    def _made(self, number: int, version: int) -> tuple[str, JsonProgram | None, JsonProgram | None, int] | None:
+    def _known(self, number: int) -> Messages | None:
+        if self.kind != jobs.JOB_CONTROL:
+            return messages_of(self._topic, number)
+        type_, message = TYPES.get(number, ("", None))
+        return None if message is None else (type_, None, 0, message)
+
+    def _made(
+        self, known: Messages, number: int, version: int
+    ) -> tuple[str, JsonProgram | None, JsonProgram | None, int] | None:
         """None where the careful path writes the record."""
-        if self.kind == jobs.JOB_CONTROL:
-            type_, message = TYPES.get(number, ("", None))
-            known: Messages | None = None if message is None else (type_, None, 0, message)
-        else:
-            known = messages_of(self._topic, number)
-        if known is None or (version < 0 and self.kind != jobs.JOB_COORDINATOR):
+        if version < 0 and self.kind != jobs.JOB_COORDINATOR:
             return None
         type_, key_name, key_version, value_name = known
         key = None if key_name is None else json_program(key_name, key_version)
@@ -75,6 +83,6 @@ class Entries:
 
 
 @cache
-def entries_of_topic(topic: str | None) -> Entries:
+def entries_of_topic(topic: str | None, types: tuple[str, ...] = ()) -> Entries:
     """Those of control batches for a topic of users."""
-    return Entries(topic if record_kind(topic) is not None else None)
+    return Entries(topic if record_kind(topic) is not None else None, types)

@@ -45,6 +45,7 @@ _WHOLE_NAMES = {
     "bootstrap.checkpoint": SNAPSHOT,
 }
 _LOCK = ".lock"
+FOREIGN = "not a file of a Kafka log"
 # What Kafka appends to a name: LogFileUtils, and Snapshots and CheckpointFile for the last two.
 _ASIDE = {
     ".deleted": "deleted: the broker removes it",
@@ -97,7 +98,7 @@ def name_of(name: str) -> Name:
     kind = _ENDINGS.get(dot + ending)
     start = _START.fullmatch(stem)
     if kind is None or start is None or (start[2] is not None) != (kind == SNAPSHOT):
-        return Name(UNKNOWN_FILE, left_alone=left_alone)
+        return Name(UNKNOWN_FILE, left_alone=left_alone or FOREIGN)
     return Name(kind, int(start[1]), None if start[2] is None else int(start[2]), left_alone)
 
 

@@ -22,6 +22,7 @@ from kafkascope.logs.batch_columns import sound_headers
 from kafkascope.logs.batches import Batch, Damage, read_batches
 from kafkascope.logs.directories import LogFile
 from kafkascope.logs.entries import MOST_DEPTH, Entries, entries_of_topic
+from kafkascope.logs.selection import Selection
 from kafkascope.logs.window import Window
 
 Dumps = Callable[[Any], str]
@@ -29,6 +30,7 @@ _OUT_BYTES = 1 << 20
 _HEADER_BYTES = 61
 _AT = {name: index for index, name in enumerate(HEADER_FIELDS)}
 _TIMESTAMP_TYPES = ("CreateTime", "LogAppendTime")
+_INT64 = np.iinfo(np.int64)
 _BATCH_NAMES = (
     "size_bytes", "base_offset", "last_offset", "records_count", "", "", "max_timestamp_ms", "delete_horizon_ms",
     "leader_epoch", "producer_id", "producer_epoch", "base_sequence", "last_sequence", "is_transactional", "is_control",
@@ -55,40 +57,57 @@ class CarefulRecord:
 
 
 class JsonLines:
-    """`dumps` writes one row. `records` asks for those of users' topics too."""
+    """`dumps` writes one row. `records` asks for those of users' topics too. Of careful records, `selection` leaves out
+    none by type."""
 
-    def __init__(self, file: LogFile, dumps: Dumps, *, records: bool) -> None:
+    def __init__(self, file: LogFile, dumps: Dumps, *, records: bool, selection: Selection = Selection()) -> None:  # noqa: B008
         self._out = np.empty(_OUT_BYTES + SLACK, np.uint8)
         self._stack = np.zeros(STACK_START + JSON_PLACE * MOST_DEPTH, np.int64)
         self._walk = np.zeros(RECORD_WORDS, np.int64)
         self._texts, self._text_places, batch_room, record_room = _texts(file, dumps)
-        entries = entries_of_topic(file.topic)
-        self._entries, self._control = entries, entries_of_topic(None)
+        types = tuple(sorted(selection.types))
+        entries = entries_of_topic(file.topic, types)
+        self._entries, self._control = entries, entries_of_topic(None, types)
+        self._selection = selection
         job = self._job = np.zeros(jobs.JOB_JOB_WORDS, np.int64)
         job[jobs.ROOM] = _address(self._out) + _OUT_BYTES
         job[jobs.BATCH_ROOM], job[jobs.RECORD_ROOM] = batch_room, record_room
         job[jobs.JOB_STACK], job[jobs.JOB_WALK] = _address(self._stack), _address(self._walk)
         job[jobs.KIND] = entries.kind
         if entries.kind == jobs.JOB_CONTROL:
-            job[jobs.KIND] = jobs.PLAIN if records else jobs.NO_RECORDS
+            job[jobs.KIND] = jobs.PLAIN if records and not types else jobs.NO_RECORDS
         job[jobs.ENTRIES], job[jobs.CONTROL_ENTRIES] = entries.address, self._control.address
         job[jobs.JOB_TEXTS] = _address(self._text_places)
         job[jobs.RECORD] = -1
+        job[jobs.ONLY_RECORDS] = bool(types)
+        for word, limit in ((jobs.FIRST_OFFSET, selection.first_offset), (jobs.FIRST_MS, selection.from_ms)):
+            job[word] = _INT64.min if limit is None else limit
+        for word, limit in ((jobs.LAST_OFFSET, selection.end_offset), (jobs.LAST_MS, selection.until_ms)):
+            job[word] = _INT64.max if limit is None else limit - 1
 
-    def of_window(self, window: Window, start: int, *, last: bool) -> Iterator[Lines | CarefulRecord | Batch | Damage]:
+    def of_window(
+        self, window: Window, start: int, *, last: bool, unpack_sets: bool
+    ) -> Iterator[Lines | CarefulRecord | Batch | Damage]:
         """A batch comes as such if neither its line nor any of its records is among the lines."""
-        for item in sound_headers(window, start, last=last):
+        for item in sound_headers(window, start, last=last, unpack_sets=unpack_sets):
             if isinstance(item, tuple):
-                yield from self._of_headers(window, *item)
+                data, place, numbers, rows = item
+                chosen, is_past = self._selection.of_headers(numbers[:, :rows])
+                yield from self._of_headers(window, data, place, chosen)
+                if is_past:
+                    return
             else:
+                if isinstance(item, Batch) and self._selection.is_past(item.header.base_offset):
+                    return
                 yield item
 
     def _of_headers(
-        self, window: Window, data: bytes, place: int, numbers: npt.NDArray[np.int64], rows: int
+        self, window: Window, data: bytes, place: int, numbers: npt.NDArray[np.int64]
     ) -> Iterator[Lines | CarefulRecord | Batch]:
+        rows, stride = numbers.shape[1], numbers.strides[0] // numbers.itemsize
         job, kernel, whole = self._job, lines_kernel(), np.frombuffer(data, np.uint8)
         job[jobs.ROW], job[jobs.JOB_ROWS], job[jobs.RECORD], job[jobs.JOB_UNPACKED_ROW] = 0, rows, -1, -1
-        job[jobs.JOB_HEADERS], job[jobs.JOB_STRIDE] = _address(numbers), numbers.shape[1]
+        job[jobs.JOB_HEADERS], job[jobs.JOB_STRIDE] = _address(numbers), stride
         job[jobs.JOB_DATA], job[jobs.JOB_PLACE] = _address(whole), place
         self._empty()
         unpacked: Any = None

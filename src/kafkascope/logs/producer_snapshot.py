@@ -7,15 +7,16 @@ from crc32c import crc32c
 from kafkascope.codec.message import decode
 from kafkascope.errors import DecodeError, InputError
 from kafkascope.logs.small_files import read_whole
+from kafkascope.logs.window import Source
 
 _VERSION = 1
 _CRC_AT = 2
 _ENTRIES_AT = 6
 
 
-def read_producer_snapshot(path: str) -> list[dict[str, Any]]:
+def read_producer_snapshot(path: str, source: Source | None = None) -> list[dict[str, Any]]:
     """One row per producer. `InputError` for one that a broker would throw away."""
-    data = read_whole(path)
+    data = read_whole(path, source)
     version = int.from_bytes(data[:_CRC_AT], "big", signed=True)
     if len(data) < _ENTRIES_AT or version != _VERSION:
         what = f"{len(data)} bytes" if len(data) < _ENTRIES_AT else f"version {version}"
@@ -23,7 +24,7 @@ def read_producer_snapshot(path: str) -> list[dict[str, Any]]:
     stored = int.from_bytes(data[_CRC_AT:_ENTRIES_AT], "big")
     right = crc32c(data[_ENTRIES_AT:])
     if stored != right:
-        raise InputError(f"{path}: its checksum is {stored}, the bytes make {right}")
+        raise InputError(f"{path}: the stored checksum is {stored}, the right one {right}")
     try:
         value = decode("ProducerSnapshot", version, data[_CRC_AT:]).value
     except DecodeError as error:

@@ -5,12 +5,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from kafkascope.codec.records.record_types import Record, RecordBatch
-from kafkascope.errors import DecodeError, KafkascopeError, NotFoundError
+from kafkascope.errors import DecodeError, InputError, KafkascopeError, NotFoundError
+from kafkascope.logs.batch_columns import sound_headers
 from kafkascope.logs.batches import Batch, Damage, DamageKind, read_batches
 from kafkascope.logs.directories import LogFile, list_files
 from kafkascope.logs.files import (
+    FOREIGN,
     INDEXES,
-    OF_BATCHES,
     OFFSET_INDEX,
     PRODUCER_SNAPSHOT,
     SMALL_FILES,
@@ -97,6 +98,7 @@ class LogReader:
     on_bad: Callable[[KafkascopeError], None] = lambda _: None
     files: int = 0
     left_alone: int = 0
+    foreign: int = 0
 
     def events(self) -> Iterator[LogEvent]:
         for path in self.paths:
@@ -111,10 +113,11 @@ class LogReader:
             return
         if file.left_alone is not None:
             self.left_alone += 1
+            self.foreign += file.left_alone == FOREIGN
             yield FileEvent(file, None)
             return
         try:
-            if file.kind in OF_BATCHES or (file.kind == UNKNOWN_FILE and file.named):
+            if file.has_batches:
                 yield from self._batches(file)
             elif not self.selection.within_files:
                 yield from self._other(file)
@@ -136,33 +139,56 @@ class LogReader:
                 yield EntryEvent(file, entry)
 
     def _batches(self, file: LogFile) -> Iterator[LogEvent]:
-        self.files += 1
         decoder = decoder_of(file.topic) if self.typed else None
+        is_known = file.kind != UNKNOWN_FILE
+        self.files += is_known
         with Window(file.path) as window:
+            if not is_known:
+                refuse_foreign(window)
+                self.files += 1
+            start = sound_start(window, self.selection, file)
+            read = self._of_window if self.dumps is None else self._lines
+            events = read(file, window, start, decoder)
             if self.selection.within_files:
-                yield from named_first(file, self._of_window(file, window, decoder))
+                yield from named_first(file, events)
             else:
                 yield FileEvent(file, None)
-                read = self._of_window if self.dumps is None else self._lines
-                yield from read(file, window, decoder)
+                yield from events
 
-    def _lines(self, file: LogFile, window: Window, decoder: Decoder | None) -> Iterator[LogEvent]:
+    def _lines(self, file: LogFile, window: Window, start: int, decoder: Decoder | None) -> Iterator[LogEvent]:
         assert self.dumps is not None
-        lines = JsonLines(file, self.dumps, records=self.records)
-        for item in lines.of_window(window, 0, last=file.last or file.named):
+        lines = JsonLines(file, self.dumps, records=self.records, selection=self.selection)
+        unpacks = self._unpacks(decoder)
+        for item in lines.of_window(window, start, last=file.last or file.named, unpack_sets=unpacks):
             if isinstance(item, Lines):
                 yield LinesEvent(file, item)
             elif isinstance(item, CarefulRecord):
-                yield RecordEvent(file, item.batch, item.record, _typed(item.batch, item.record, decoder))
+                yield from self._record(file, item.batch, item.record, decoder)
             else:
                 yield from self._item(file, item, decoder)
 
-    def _of_window(self, file: LogFile, window: Window, decoder: Decoder | None) -> Iterator[LogEvent]:
-        start = sound_start(window, self.selection, file)
-        for item in read_batches(window, start, last=file.last or file.named, unpack_sets=self.records):
-            if isinstance(item, Batch) and self.selection.is_past(item.header.base_offset):
+    def _of_window(self, file: LogFile, window: Window, start: int, decoder: Decoder | None) -> Iterator[LogEvent]:
+        last, unpacks = file.last or file.named, self._unpacks(decoder)
+        if not self.selection.within_files:
+            for item in read_batches(window, start, last=last, unpack_sets=unpacks):
+                yield from self._item(file, item, decoder)
+            return
+        for items in sound_headers(window, start, last=last, unpack_sets=unpacks):
+            if isinstance(items, tuple):
+                _, _, headers, rows = items
+                chosen, is_past = self.selection.of_headers(headers[:, :rows])
+                for position in chosen[0].tolist():
+                    yield from self._item(file, next(read_batches(window, position)), decoder)
+            else:
+                is_past = isinstance(items, Batch) and self.selection.is_past(items.header.base_offset)
+                if not is_past:
+                    yield from self._item(file, items, decoder)
+            if is_past:
                 return
-            yield from self._item(file, item, decoder)
+
+    def _unpacks(self, decoder: Decoder | None) -> bool:
+        """Whether to unpack compressed messages of magic 0 and 1."""
+        return self.records or decoder is not None
 
     def _item(self, file: LogFile, item: Batch | Damage, decoder: Decoder | None) -> Iterator[LogEvent]:
         if isinstance(item, Damage):
@@ -184,15 +210,27 @@ class LogReader:
             yield DamageEvent(file, Damage(item.position, item.size, DamageKind.UNREADABLE, detail), False)
             return
         for record in records:
-            if not self.selection.takes_record(record):
-                continue
-            typed = _typed(batch, record, decoder)
-            if not self.selection.types or (typed and typed.type in self.selection.types):
-                yield RecordEvent(file, batch, record, typed)
+            if self.selection.takes_record(record):
+                yield from self._record(file, batch, record, decoder)
+
+    def _record(
+        self, file: LogFile, batch: RecordBatch, record: Record, decoder: Decoder | None
+    ) -> Iterator[RecordEvent]:
+        typed = control_type(record) if batch.is_control else decoder(record) if decoder else None
+        if not self.selection.types or (typed and typed.type in self.selection.types):
+            yield RecordEvent(file, batch, record, typed)
 
 
-def _typed(batch: RecordBatch, record: Record, decoder: Decoder | None) -> TypedRecord | None:
-    return control_type(record) if batch.is_control else decoder(record) if decoder else None
+def refuse_foreign(window: Window) -> None:
+    """`InputError` for a file without any batch. Brokers have no files of its name."""
+    first = next(read_batches(window), None)
+    if isinstance(first, Batch) or (first is not None and first.length < window.size):
+        return
+    what = "it has no record batch" if window.size else "it is empty"
+    raise InputError(
+        f"{window.path}: {FOREIGN}: {what}, and no broker names a file so; name a segment, such as {0:020}.log, or a"
+        " folder of them; `kafkascope read` reads recordings"
+    )
 
 
 def named_first(file: LogFile, events: Iterator[LogEvent]) -> Iterator[LogEvent]:

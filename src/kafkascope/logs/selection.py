@@ -6,11 +6,18 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+import numpy as np
+import numpy.typing as npt
+
 from kafkascope.codec.records.record_types import Record, RecordBatch
+from kafkascope.columnar.batch_headers import HEADER_FIELDS
 from kafkascope.errors import KafkascopeError
 from kafkascope.logs.directories import LogFile
 from kafkascope.logs.files import SEGMENT
 from kafkascope.logs.index_files import read_offset_index
+
+_BASE, _LAST, _LATEST = (HEADER_FIELDS.index(name) for name in ("base_offset", "last_offset", "max_timestamp_ms"))
+Numbers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +57,20 @@ class Selection:
             return False
         # A header has the time of its latest record alone, and none in magic 0.
         return self.from_ms is None or batch.max_timestamp < 0 or batch.max_timestamp >= self.from_ms
+
+    def of_headers(self, headers: Numbers) -> tuple[Numbers, bool]:
+        """Of columns of `HEADER_FIELDS` those whose batches `takes_batch` takes, and whether one is past the end."""
+        rows = headers.shape[1]
+        if self.end_offset is not None:
+            past = np.flatnonzero(headers[_BASE] >= self.end_offset)
+            rows = int(past[0]) if len(past) else rows
+        taken = np.ones(rows, np.bool_)
+        if self.first_offset is not None:
+            taken &= headers[_LAST, :rows] >= self.first_offset
+        if self.from_ms is not None:
+            taken &= (headers[_LATEST, :rows] < 0) | (headers[_LATEST, :rows] >= self.from_ms)
+        chosen = headers[:, :rows] if taken.all() else np.compress(taken, headers[:, :rows], axis=1)
+        return chosen, rows < headers.shape[1]
 
     def takes_record(self, record: Record) -> bool:
         if self.first_offset is not None and record.offset < self.first_offset:

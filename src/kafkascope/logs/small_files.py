@@ -9,7 +9,7 @@ from kafkascope.codec.json_form import parse_uuid
 from kafkascope.errors import InputError
 from kafkascope.limits import MAX_SMALL_FILE_BYTES
 from kafkascope.logs import files
-from kafkascope.logs.window import Window
+from kafkascope.logs.window import Source, Window
 
 _VERSION = 0
 
@@ -23,8 +23,8 @@ def parse_small_file(path: str, kind: str, content: bytes) -> dict[str, Any]:
     return _READERS[kind](path, content.decode(errors="replace"))
 
 
-def read_whole(path: str) -> bytes:
-    with Window(path) as window:
+def read_whole(path: str, source: Source | None = None) -> bytes:
+    with Window(path, source) as window:
         if window.size > MAX_SMALL_FILE_BYTES:
             raise InputError(f"{path}: {window.size} bytes; at most {MAX_SMALL_FILE_BYTES} are read")
         return window.read(0, window.size)
@@ -53,12 +53,12 @@ def _checkpoint(path: str, text: str, columns: int) -> list[list[str]]:
     if len(lines) < 2:
         raise InputError(f"{path}: {len(lines)} lines; a checkpoint starts with its version and a count")
     if lines[0].strip() != str(_VERSION):
-        raise InputError(f"{path}, line 1: version {lines[0][:20]!r}; {_VERSION} is known")
+        raise InputError(f"{path}, line 1: version {lines[0][:20]!r}; expected {_VERSION}")
     expected = _number(path, [lines[1].strip()], 0, "line 2: the count")
     rows = [line.split() for line in lines[2:] if line.strip()]
     for number, row in enumerate(rows, 3):
         if len(row) != columns:
-            raise InputError(f"{path}, line {number}: {len(row)} columns, {columns} wanted")
+            raise InputError(f"{path}, line {number}: {len(row)} columns, expected {columns}")
     if len(rows) != expected:
         raise InputError(f"{path}: {len(rows)} entries, its count says {expected}")
     return rows
@@ -74,7 +74,7 @@ def _number(path: str, row: list[str], column: int, place: str = "an entry") -> 
 def _partition_metadata(path: str, text: str) -> dict[str, Any]:
     lines = dict(line.split(": ", 1) for line in text.splitlines() if ": " in line)
     if lines.get("version") != str(_VERSION):
-        raise InputError(f"{path}, line 1: version {str(lines.get('version'))[:20]!r}; {_VERSION} is known")
+        raise InputError(f"{path}, line 1: version {str(lines.get('version'))[:20]!r}; expected {_VERSION}")
     topic_id = lines.get("topic_id", "")
     try:
         parse_uuid(topic_id)
@@ -94,7 +94,7 @@ def _json_object(path: str, text: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         raise InputError(f"{path}: this isn't JSON") from None
     if not isinstance(value, dict):
-        raise InputError(f"{path}: an object wanted")
+        raise InputError(f"{path}: expected a JSON object")
     return value
 
 

@@ -31,7 +31,7 @@ class LocalFile:
         try:
             self._descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
         except FileNotFoundError:
-            raise NotFoundError(f"{path}: there is no such file") from None
+            raise NotFoundError(f"{path}: no such file") from None
         except OSError as error:
             raise self._refused(error) from None
 

@@ -12,9 +12,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from importlib.util import find_spec
 from pathlib import Path
+from pydoc import locate
 from typing import TYPE_CHECKING
 
-from kafkascope.errors import UsageError
+from kafkascope.errors import InputError, KafkascopeError, ReachError, UsageError
 from kafkascope.extras import need_extras
 
 if TYPE_CHECKING:
@@ -146,13 +147,21 @@ def _stderr_to(path: str) -> Iterator[None]:
         os.close(file)
 
 
+def own_error(error: Exception) -> KafkascopeError | None:
+    """An error of ours in Spark's long message: what couldn't be reached, or what was wrong otherwise."""
+    for line in reversed(str(error).splitlines()):
+        match = re.match(r"\s*(kafkascope(?:\.\w+)*\.\w+Error): (.+)", line)
+        kind = locate(match[1]) if match else None
+        if match and isinstance(kind, type) and issubclass(kind, KafkascopeError):
+            return (ReachError if issubclass(kind, ReachError) else InputError)(match[2])
+    return None
+
+
 def error_line(error: Exception) -> str:
     """Extracts the error of a task from Spark's long message: our own text if the error is ours."""
+    if (own := own_error(error)) is not None:
+        return str(own)
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    for line in reversed(lines):
-        match = re.match(r"kafkascope\.errors\.\w+: (.+)", line)
-        if match:
-            return match[1]
     # The cause would show bytes of the file.
     unread = re.search(r"Encountered error while reading file (?:file:/+)?(\S+?)\.\s", str(error))
     if unread:

@@ -7,11 +7,11 @@ from kafkascope import __version__
 from kafkascope.errors import InputError, UsageError
 from kafkascope.formatting import first_names
 from kafkascope.lake.home import Lake
+from kafkascope.lake.read.mart_rows import distinct, has_marts
 from kafkascope.report.summaries.apis import ApiSummary, apis_in
 from kafkascope.report.summaries.clients import Clients, clients_in
 from kafkascope.report.summaries.disks import Disks, disks_in
 from kafkascope.report.summaries.findings import Findings, findings_in
-from kafkascope.report.summaries.mart_rows import distinct, has_marts
 from kafkascope.report.summaries.quorum import Quorums, quorums_in
 from kafkascope.report.summaries.recorded import exchanges_in
 from kafkascope.report.summaries.scope import Scope

@@ -26,6 +26,7 @@ from kafkascope.limits import MAX_HELD_RANGES
 
 TOPIC = UUID(int=5)
 FIRST, SECOND = SharePartition(TOPIC, 0), SharePartition(TOPIC, 1)
+ASSIGNED = {"topicPartitions": [{"topicId": TOPIC, "partitions": [0]}]}
 LIMITS = FetchLimits()
 EARLIER, LATER = DeliveryId(1, -2), DeliveryId(1, -1)
 
@@ -295,17 +296,29 @@ def test_the_second_heartbeat_is_one_interval_after_the_first() -> None:
     """The interval of the response counts for it too, not the guess that the first one was sent with."""
     membership = Membership("g", "m", ("orders",))
     membership.request(10.0)
-    membership.received(heartbeat(), 10.3)
+    membership.received(heartbeat(assignment=ASSIGNED), 10.3)
     assert membership.due_at() == 11.0
     assert membership.request(10.9) is None and membership.request(11.0) is not None
+
+
+def test_a_member_without_partitions_asks_for_them_before_the_interval_is_over() -> None:
+    """A quarter later each time, so that a group without topics isn't flooded."""
+    membership = Membership("g", "m", ("orders",))
+    now, waits = 10.0, []
+    for assignment in (*[None] * 13, ASSIGNED, None):
+        assert membership.request(now) is not None
+        membership.received(heartbeat(assignment=assignment), now)
+        waits.append(round(membership.due_at() - now, 3))
+        now = membership.due_at()
+    assert waits[:3] == [0.1, 0.125, 0.156] and waits == sorted(waits) and waits[-4:] == [1.0, 1.0, 1.0, 1.0]
+    assert membership.assignment == {FIRST}
 
 
 @pytest.mark.parametrize("code", [25, 110])
 def test_a_fenced_member_joins_again_with_epoch_0_and_the_same_id(code: int) -> None:
     membership = Membership("g", "m", ("orders",))
     membership.request(0.0)
-    topics = [{"topicId": TOPIC, "partitions": [0]}]
-    membership.received(heartbeat(memberEpoch=4, assignment={"topicPartitions": topics}), 0.0)
+    membership.received(heartbeat(memberEpoch=4, assignment=ASSIGNED), 0.0)
     membership.request(1.0)
     membership.received(heartbeat(errorCode=code), 1.0)
     assert membership.assignment == frozenset()

@@ -114,8 +114,8 @@ def test_the_home_page_has_one_line_an_example_three_ways_in_and_the_verdict(tab
     expect(tab.page.locator(".verdict .badge")).to_have_text("attention")
     assert tab.page.locator(".ways h2").all_inner_texts() == ["Look it up", "Decode bytes", "Analyse traffic"]
     assert tab.page.locator(".ways .action").count() == 3
-    tab.page.locator("#example-hex [data-p=groupId]").last.hover()
-    expect(tab.page.locator("#example-json [data-p=groupId]")).to_have_class(re.compile("lit"))
+    tab.page.locator("#example-hex [data-p=key]").last.hover()
+    expect(tab.page.locator("#example-json [data-p=key]")).to_have_class(re.compile("lit"))
 
 
 def test_the_mark_and_the_navigation_are_on_every_kind_of_page(tab: Tab) -> None:

@@ -12,8 +12,9 @@ import pytest
 
 from kafkascope.errors import InputError, UsageError
 from kafkascope.lake.home import Lake
+from kafkascope.lake.read import browse
 from kafkascope.lake.read.browse import ExchangeFilters, Slice, bodies, exchange, exchanges, parse_place, place_of
-from kafkascope.lake.read.time_ordered import Place, TimedFile
+from kafkascope.lake.read.time_ordered import Place, TimedFile, count_rows
 from kafkascope.lake.read.visible_rows import dataset
 from kafkascope.lake.tables import table_named
 from kafkascope.lake.upkeep.compact import compact
@@ -150,7 +151,36 @@ FILTERS: dict[str, tuple[ExchangeFilters, Callable[[dict[str, Any]], bool]]] = {
 @pytest.mark.parametrize("name", FILTERS)
 def test_a_filter_gives_what_a_plain_scan_gives(filled: Lake, name: str) -> None:
     filters, holds = FILTERS[name]
-    assert ids(filled, filters, 30) == in_order([row for row in ROWS if holds(row)])
+    expected = in_order([row for row in ROWS if holds(row)])
+    assert ids(filled, filters, 30) == expected
+    assert {page.total for page in pages(filled, filters, 100)} == {len(expected)}
+
+
+def test_a_total_is_counted_once_until_files_come(filled: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    counted: list[int] = []
+
+    def counting(files: Any, row_filter: Any) -> int:
+        counted.append(count_rows(files, row_filter))
+        return counted[-1]
+
+    monkeypatch.setattr(browse, "count_rows", counting)
+    fetches = ExchangeFilters(api="Fetch")
+    of_api = sum(row["api"] == "Fetch" for row in ROWS)
+    assert [page.total for page in pages(filled, fetches, 10)] == [of_api] * len(list(pages(filled, fetches, 10)))
+    assert counted == [of_api]
+    more = [row | {"exchange_id": f"more{number}"} for number, row in enumerate(ROWS) if row["api"] == "Fetch"]
+    land(filled, "i9", rows(EXCHANGES, more))
+    assert exchanges(filled, fetches, None, 10).total == 2 * of_api
+    assert counted == [of_api, 2 * of_api]
+
+
+def test_totals_that_are_kept_are_bounded(filled: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """MAX_KEPT_TOTALS"""
+    monkeypatch.setattr(browse, "MAX_KEPT_TOTALS", 3)
+    monkeypatch.setattr(browse, "_TOTALS", {})
+    for slower in range(5):
+        exchanges(filled, ExchangeFilters(slower_us=slower), None, 1)
+    assert len(browse._TOTALS) == 3
 
 
 def test_answers_without_a_request_stand_at_their_own_time(filled: Lake) -> None:
@@ -196,8 +226,8 @@ def test_an_exchange_is_found_with_its_time_with_a_wrong_one_and_without(filled:
 
 
 def test_a_lake_without_exchanges_has_an_empty_page(lake: Lake) -> None:
-    assert exchanges(lake, ExchangeFilters(), None, 10) == Slice([], None)
-    assert exchanges(lake, ExchangeFilters(group="g"), None, 10) == Slice([], None)
+    assert exchanges(lake, ExchangeFilters(), None, 10) == Slice([], None, 0)
+    assert exchanges(lake, ExchangeFilters(group="g"), None, 10) == Slice([], None, 0)
     assert exchange(lake, "a") is None
 
 

@@ -40,7 +40,7 @@ def test_an_offset_comes_back_from_its_json() -> None:
 def test_an_offset_of_something_else_is_refused(change: dict[str, object]) -> None:
     with pytest.raises(InputError, match="checkpoint"):
         parse_offset({**BATCH.to_json(), **change})
-    with pytest.raises(InputError, match="isn't one of kafkascope-share"):
+    with pytest.raises(InputError, match="isn't a checkpoint of kafkascope-share"):
         parse_offset({"orders": {"0": 12}})
 
 

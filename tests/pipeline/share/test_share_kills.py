@@ -1,98 +1,88 @@
-"""kill -9 of executor and driver while a share group is read into a Delta table: each record is in it once. A source
-that acknowledges when its reader closes loses some under the same kill, so the test can fail."""
+"""kill -9 of driver, executor and broker while Spark reads a share group into a Delta table: no record is lost, none is
+there twice. A source that acknowledges when its reader closes loses some under the same kills, so the test can fail.
+`make soak` has a million records and twenty kills."""
 
-import json
 import os
-import signal
-import subprocess
-import sys
-from collections import Counter
-from dataclasses import dataclass, field
+import random
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
-from deltalake import DeltaTable
 
-from tests.pipeline.share.queries import prepared, view
+from lab.cluster import Cluster
+from tests.pipeline.cluster import standalone
+from tests.pipeline.share.kill_query import CONTROL, SHARE
+from tests.pipeline.share.kill_run import Kill, KilledQueries, Played, kills
 
 if TYPE_CHECKING:
     from lab.cluster import Cluster as Lab
 
-ROOT = Path(__file__).resolve().parents[3]
-SECONDS = 600
-COUNT, PARTITIONS, BATCH = 1_500, 2, 1_000
-LOCAL, LOCAL_CLUSTER = "local[2]", "local-cluster[1,2,512]"
-
+SEED = int(os.environ.get("KAFKASCOPE_SEED", 0)) or random.randrange(1 << 32)
+# Each of the kills finds a batch under way.
+SHORT, SHORT_LIMIT = {SHARE: 2_000, CONTROL: 2_000}, 500
+WHOLE, WHOLE_LIMIT, MOMENTS = {SHARE: 1_000_000, CONTROL: 200_000}, 20_000, 20
+CLUSTER_RECORDS, CLUSTER_LIMIT, CLUSTER_MOMENTS = {SHARE: 100_000}, 10_000, 6
+LOCAL_CLUSTER = "local-cluster[1,4,512]"
+SETTINGS = {
+    "group.share.record.lock.duration.ms": "15000",
+    # As many as a broker allows, so that batches are large.
+    "group.share.partition.max.record.locks": "10000",
+    "group.share.max.partition.max.record.locks": "10000",
+}
 pytestmark = pytest.mark.heavy
 
 
-@dataclass
-class Job:
-    """One query, over all its processes."""
-
-    lab: "Lab"
-    folder: Path
-    format: str = "kafkascope-share"
-    options: dict[str, str] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        values = [b"%d" % number for number in range(COUNT)]
-        topic, self.group = prepared(self.lab.bootstrap, values, PARTITIONS)
-        self.options = {"bootstrap": self.lab.bootstrap, "topics": topic, "group": self.group} | self.options
-
-    def run(self, master: str = LOCAL, kill: dict[str, Any] | None = None) -> int:
-        """The exit code of the driver."""
-        mark = self.folder / "mark"
-        mark.touch()
-        config = {
-            "master": master, "folder": str(self.folder), "format": self.format, "options": self.options,
-            "table": str(self.folder / "table"), "checkpoint": str(self.folder / "checkpoint"),
-            "mark": str(mark), "kill": kill,
-        }  # fmt: skip
-        command = [sys.executable, "-m", "tests.pipeline.share.share_driver", json.dumps(config)]
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path[1:]])}
-        with open(self.folder / "driver.log", "ab") as log:
-            return subprocess.run(
-                command, cwd=ROOT, env=environment, stdout=log, stderr=log, timeout=SECONDS, check=False
-            ).returncode
-
-    def rows(self) -> Counter[tuple[int, int]]:
-        path = str(self.folder / "table")
-        rows = DeltaTable(path).to_pyarrow_table().to_pylist() if DeltaTable.is_deltatable(path) else []
-        assert all(row["value"] == b"%d" % row["offset"] for row in rows)
-        return Counter((row["partition"], row["offset"]) for row in rows)
-
-    def log(self) -> str:
-        return (self.folder / "driver.log").read_text(errors="replace")[-3_000:]
+in_soak = pytest.mark.skipif("KAFKASCOPE_SOAK" not in os.environ, reason="runs in make soak")
 
 
-ALL = Counter((partition, offset) for partition in range(PARTITIONS) for offset in range(COUNT))
+@pytest.fixture
+def say(capfd: pytest.CaptureFixture[str]) -> Callable[[str], None]:
+    """Prints at once: a run may take minutes."""
+
+    def say(line: str) -> None:
+        with capfd.disabled():
+            print(line, flush=True)
+
+    return say
 
 
-def test_each_record_is_in_the_table_once_after_a_kill_of_an_executor(cluster: "Lab", tmp_path: Path) -> None:
-    """In the middle of a task of the first batch; its tasks run again."""
-    job = Job(cluster, tmp_path, options={"maxRecordsPerTrigger": str(BATCH), "minPartitions": "4"})
-    assert job.run(LOCAL_CLUSTER, {"when": "task", "batch": 0}) == 0, job.log()
-    assert not (tmp_path / "mark").exists() and job.rows() == ALL, job.log()
+def check(played: Played, planned: list[Kill], record_property: Callable[[str, object], None]) -> None:
+    record_property("measured", f"Spark and a share group, seed {SEED}: {played}")
+    share = played.results[SHARE]
+    assert (share.lost, share.doubled) == (0, 0)
+    assert list(played.kills) == planned
 
 
-def test_each_record_is_in_the_table_once_after_kills_of_the_driver(cluster: "Lab", tmp_path: Path) -> None:
-    """A batch is logged and its sink hasn't committed it; then it has."""
-    job = Job(cluster, tmp_path, options={"maxRecordsPerTrigger": str(BATCH), "minPartitions": "4"})
-    assert job.run(kill={"when": "before", "batch": 1}) == -signal.SIGKILL, job.log()
-    assert 0 < len(job.rows()) < len(ALL)
-    # The batch is in the table, and Spark's commit log lacks it.
-    assert job.run(kill={"when": "after", "batch": 1}) == -signal.SIGKILL, job.log()
-    assert job.run() == 0, job.log()
-    assert job.rows() == ALL
-    assert view(cluster.bootstrap, job.group).lag == 0
+def test_no_record_is_lost_or_doubled(
+    cluster: "Lab", tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    """Of the driver: the sink lacks the batch; the sink has it, and Spark's commit log lacks it."""
+    planned = [Kill("executor", "reading"), Kill("driver", "read"), Kill("driver", "landed")]
+    queries = KilledQueries(cluster, tmp_path, LOCAL_CLUSTER, SHORT, SHORT_LIMIT, lambda _: None)
+    played = queries.play(planned)
+    check(played, planned, record_property)
+    assert played.results[CONTROL].lost > 0
 
 
-def test_a_source_that_acknowledges_when_its_reader_closes_loses_records(cluster: "Lab", tmp_path: Path) -> None:
-    batches = -(-len(ALL) // BATCH)
-    job = Job(cluster, tmp_path, "eager", {"records": str(BATCH), "batches": str(batches)})
-    assert job.run(kill={"when": "before", "batch": 1}) == -signal.SIGKILL, job.log()
-    assert job.run() == 0, job.log()
-    rows = job.rows()
-    assert rows and set(rows) < set(ALL), "nothing is lost"
+@pytest.mark.soak
+@in_soak
+def test_nor_of_a_million_under_twenty_kills(
+    tmp_path: Path, say: Callable[[str], None], record_property: Callable[[str, object], None]
+) -> None:
+    planned = kills(MOMENTS, SEED)
+    with Cluster(settings=SETTINGS) as lab:
+        played = KilledQueries(lab, tmp_path, LOCAL_CLUSTER, WHOLE, WHOLE_LIMIT, say).play(planned)
+    check(played, planned, record_property)
+    assert played.results[CONTROL].lost > 0
+
+
+@pytest.mark.soak
+@in_soak
+def test_nor_on_a_standalone_cluster(
+    tmp_path: Path, say: Callable[[str], None], record_property: Callable[[str, object], None]
+) -> None:
+    planned = kills(CLUSTER_MOMENTS, SEED + 1)
+    with Cluster(settings=SETTINGS) as lab, standalone(tmp_path) as master:
+        played = KilledQueries(lab, tmp_path, master, CLUSTER_RECORDS, CLUSTER_LIMIT, say).play(planned)
+    check(played, planned, record_property)

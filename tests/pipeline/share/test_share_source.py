@@ -146,7 +146,7 @@ def test_a_running_query_gets_what_is_produced_and_accepts_it_without_waiting_fo
         ({"minPartitions": "0"}, "minPartitions: '0' isn't a whole number from 1"),
         ({"maxWait": "never"}, "maxWait: 'never' isn't a number of seconds"),
         ({"failOnDataLoss": "no"}, "failOnDataLoss: 'no' is neither true nor false"),
-        ({"maxDeliveryCount": "3"}, "maxDeliveryCount and deadLetterTable go together"),
+        ({"maxDeliveryCount": "3"}, "set both maxDeliveryCount and deadLetterTable"),
     ],
 )
 def test_wrong_options_are_refused_before_anything_runs(
@@ -157,11 +157,20 @@ def test_wrong_options_are_refused_before_anything_runs(
     assert message in error_line(raised.value)
 
 
-def test_what_the_cluster_refuses_is_one_line(spark: "SparkSession", cluster: "Lab", tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("bootstrap", "line"),
+    [
+        (None, "no-such-topic: UNKNOWN_TOPIC_OR_PARTITION (3)"),
+        ("127.0.0.1:1", "127.0.0.1:1: connection refused; is a broker running, and is this its port?"),
+    ],
+)
+def test_what_the_cluster_refuses_is_one_line(
+    spark: "SparkSession", cluster: "Lab", tmp_path: Path, bootstrap: str | None, line: str
+) -> None:
     landed = Landed()
     with pytest.raises(StreamingQueryException) as raised:
-        finished(frame(spark, cluster.bootstrap, "no-such-topic", "group"), tmp_path, landed)
-    assert "no-such-topic: UNKNOWN_TOPIC_OR_PARTITION (3)" in error_line(raised.value)
+        finished(frame(spark, bootstrap or cluster.bootstrap, "no-such-topic", "group"), tmp_path, landed)
+    assert error_line(raised.value).endswith(line) and "Error: " not in error_line(raised.value)
     assert not landed.rows()
 
 

@@ -9,10 +9,10 @@ import pytest
 from kafkascope.cli.main import main
 from kafkascope.lake.home import Lake
 from kafkascope.lake.marts import MARTS
+from kafkascope.lake.read.mart_rows import rows
 from kafkascope.lake.tables import LakeTable
 from kafkascope.lake.write.files import Files
 from kafkascope.lake.write.replace import replace
-from kafkascope.report.summaries.mart_rows import rows
 from tests.report.build import incident, lake_of, plain
 
 

@@ -29,7 +29,7 @@ _HOUR = 3_600_000_000
     "--share-group", "group", metavar="GROUP", help="URI… are topics of plain frames; read them as a member of GROUP."
 )
 @click.option("--bootstrap", metavar="HOST", help="With --share-group: the cluster's address.")
-@click.option("--config", metavar="FILE", help="With --share-group: client settings, as of live commands.")
+@click.option("--config", metavar="FILE", help="With --share-group: a file of client settings, as for live commands.")
 @click.option(
     "--marts-every",
     "every",
@@ -43,7 +43,7 @@ _HOUR = 3_600_000_000
     metavar="TIME",
     default="24h",
     show_default=True,
-    help="Delete files that left the tables so long ago; `never` keeps them until `lake vacuum`.",
+    help="Delete files that left the tables this long ago; `never` keeps them until `lake vacuum`.",
 )
 @cores_option
 @json_option

@@ -10,14 +10,14 @@ from kafkascope.cli.thresholds import parse_thresholds, threshold_option
 @click.command
 @click.argument("where", metavar="LAKE")
 @threshold_option
-@click.option("--rebuild", is_flag=True, help="Make all rows from the beginning.")
+@click.option("--rebuild", is_flag=True, help="Build all marts from the beginning.")
 @cores_option
 @json_option
 def run(where: str, thresholds: tuple[str, ...], rebuild: bool, cores: int | None, as_json: bool) -> int:
     """Bring the marts of a lake up to date.
 
-    Goes on with deliveries, tasks, quorum and latencies from where the last build ended, and rebuilds the findings.
-    `ingest` does so at its end; run this for other thresholds, or after `ingest --no-marts` or `lake expire`.
+    Continues from where the last build ended, and rebuilds the findings. `ingest` does this at its end. Run it to
+    change thresholds, or after `ingest --no-marts` or `lake expire`.
     """
     limits = parse_thresholds(thresholds)
     need_spark("marts")

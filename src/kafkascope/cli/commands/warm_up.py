@@ -1,4 +1,4 @@
-"""`kafkascope warm-up` compiles the kernels that read recordings and many frames, before anything waits for them."""
+"""`kafkascope warm-up` compiles the kernels ahead of time, so that no later command waits for it."""
 
 import click
 
@@ -10,10 +10,10 @@ from kafkascope.cli.arguments import json_option
 def run(as_json: bool) -> int:
     """Compile all kernels, once per version and machine.
 
-    Takes half a minute or so on two cores, and nothing where they are compiled already. For images, archives and the
-    workers of a cluster; elsewhere the first recording waits for it.
+    Takes about half a minute on two cores, and nothing if they are already compiled. Use it for container images,
+    archives and the workers of a cluster. Elsewhere the first command that reads a recording compiles them.
 
-    Exits with 2 where somebody else could write to their folder, with 3 where no folder can be written to.
+    Exits with 2 if other users can write to the folder of the kernels, with 3 if no folder is writable.
     """
     from kafkascope.extras import need_extras
 
@@ -24,7 +24,7 @@ def run(as_json: bool) -> int:
     from kafkascope.formatting import count, size, span
 
     if not is_warm():
-        note("compiling the kernels, once: half a minute or so")
+        note("compiling the kernels, once: about half a minute")
     done = warm_up()
     if as_json:
         print_json(plain(done))

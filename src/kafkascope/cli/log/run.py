@@ -14,7 +14,7 @@ from kafkascope.logs.batches import Damage, read_batches
 from kafkascope.logs.check.checker import Checker
 from kafkascope.logs.check.finding import Finding, Severity
 from kafkascope.logs.directories import LogFile, list_files
-from kafkascope.logs.files import OF_BATCHES
+from kafkascope.logs.files import FOREIGN, OF_BATCHES, UNKNOWN_FILE
 from kafkascope.logs.reader import (
     BatchEvent,
     DamageEvent,
@@ -24,6 +24,7 @@ from kafkascope.logs.reader import (
     LogEvent,
     LogReader,
     RecordEvent,
+    refuse_foreign,
 )
 from kafkascope.logs.rows import Row, batch_row, damage_row, entry_row, file_row, finding_row, record_row
 from kafkascope.logs.selection import Selection
@@ -81,7 +82,9 @@ class Command:
         if not self._batches and not self._reader.files:
             return self._end()
         text = ", ".join(f"{number} {severity}" for severity, number in severities.items()) or "no findings"
-        note(f"{count(self._reader.files, 'file')} checked, {count(self._batches, 'batch', 'batches')}: {text}")
+        foreign = self._reader.foreign
+        aside = f", {count(foreign, 'file')} not of a Kafka log left alone" if foreign else ""
+        note(f"{count(self._reader.files, 'file')} checked, {count(self._batches, 'batch', 'batches')}{aside}: {text}")
         if self._failed:
             return _BAD_INPUT
         return int(any(severity != Severity.INFO for severity in severities))
@@ -112,7 +115,11 @@ class Command:
         for path in self._paths:
             try:
                 for file in list_files(path):
-                    if file.left_alone is None and self._reader.selection.takes_file(file):
+                    if not self._reader.selection.takes_file(file):
+                        continue
+                    if file.left_alone is not None:
+                        self._reader.foreign += file.left_alone == FOREIGN
+                    else:
                         yield from checker.enter(file)
                         yield from self._check_file(checker, file)
             except KafkascopeError as error:
@@ -120,13 +127,17 @@ class Command:
         yield from checker.leave()
 
     def _check_file(self, checker: Checker, file: LogFile) -> Iterator[Finding]:
-        self._reader.files += 1
-        if file.kind not in OF_BATCHES:
+        is_known = file.kind != UNKNOWN_FILE
+        self._reader.files += is_known
+        if not file.has_batches:
             yield from checker.other(file)
             return
         segment = checker.segment(file)
         try:
             with Window(file.path) as window:
+                if not is_known:
+                    refuse_foreign(window)
+                    self._reader.files += 1
                 for item in read_batches(window, last=file.last or file.named):
                     if isinstance(item, Damage):
                         segment.damage(item)
@@ -149,9 +160,11 @@ class Command:
 
     def _end(self) -> int:
         sys.stdout.flush()
-        if not self._reader.files and not self._reader.left_alone and not self._failed:
-            filtered = "" if self._reader.selection.everything else ", or none that the filters take"
-            raise NotFoundError(f"{', '.join(self._paths)}: no files of a Kafka log{filtered}")
+        reader = self._reader
+        if not reader.files and reader.left_alone in (0, reader.foreign) and not self._failed:
+            filtered = "" if reader.selection.everything else ", or the filters exclude all of them"
+            others = f"; {count(reader.foreign, 'other file')}" if reader.foreign else ""
+            raise NotFoundError(f"{', '.join(self._paths)}: no files of a Kafka log{filtered}{others}")
         parts = [count(self._reader.files, "file"), count(self._batches, "batch", "batches")]
         parts += [count(self._records, "record")] if self._records else []
         parts += [f"{number(self._reader.left_alone)} left alone"] if self._reader.left_alone else []
@@ -180,7 +193,7 @@ def _count(stats: Stats, event: LogEvent) -> None:
         stats.of(event.file).add(event.batch)
     elif isinstance(event, DamageEvent):
         stats.damage(event.file, event.damage)
-    elif isinstance(event, FileEvent) and event.file.kind in OF_BATCHES and event.file.left_alone is None:
+    elif isinstance(event, FileEvent) and event.file.has_batches and event.file.left_alone is None:
         stats.of(event.file).files += 1
     elif isinstance(event, RecordEvent):
         partition = stats.of(event.file)

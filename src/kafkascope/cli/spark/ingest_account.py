@@ -127,7 +127,7 @@ def _them(uris: list[str]) -> str:
 
 def account_json(
     done: "Ingested", lake: str, marts: Mapping[str, int] | None, severities: Mapping[str, int] | None,
-    seconds: Mapping[str, float],
+    seconds: Mapping[str, float], *, built: Sequence[str] = (),
 ) -> dict[str, Any]:  # fmt: skip
     """`ingest_id`, `marts` and `findings` are null if there was nothing to do."""
     accounts = done.accounts.values()
@@ -171,6 +171,7 @@ def account_json(
         "rows": done.rows,
         "deleted_files": done.tidied.deleted_files if done.tidied else 0,
         "deleted_bytes": done.tidied.deleted_bytes if done.tidied else 0,
+        "built": [*built],
         "marts": marts,
         "findings": severities,
         "seconds": {step: round(duration, 3) for step, duration in seconds.items()},

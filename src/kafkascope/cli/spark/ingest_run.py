@@ -157,7 +157,7 @@ class Command:
         if self._as_json:
             from kafkascope.cli.output import print_json
 
-            print_json(account_json(done, lake.uri, rows, severity_counts, self._progress.seconds))
+            print_json(account_json(done, lake.uri, rows, severity_counts, self._progress.seconds, built=self._built))
         else:
             lines = account_lines(
                 done, self._where, rows, severity_counts, self._progress.seconds, built=self._built, following=following

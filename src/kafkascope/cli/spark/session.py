@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Any
 from kafkascope.cli.progress import BAR_LETTERS, bar, pace_text
 from kafkascope.cli.spark.interrupts import after_interrupt, one_interrupt
 from kafkascope.cli.terminal import note, takes_commands, width
-from kafkascope.errors import InputError, KafkascopeError
+from kafkascope.errors import InputError, KafkascopeError, ReachError
 from kafkascope.formatting import count, size, span
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def _share(state: "IngestProgress") -> float:
 @contextmanager
 def spark_session(cores: int | None, progress: ProgressLine) -> Iterator[Any]:
     """Always stopped at the end, unless it existed before."""
-    from kafkascope.pipeline.session import error_line, has_session, local_session
+    from kafkascope.pipeline.session import error_line, has_session, local_session, own_error
 
     handle, log = tempfile.mkstemp(prefix="kafkascope-spark-", suffix=".log")
     os.close(handle)
@@ -139,7 +139,8 @@ def spark_session(cores: int | None, progress: ProgressLine) -> Iterator[Any]:
             # The link was cut.
             raise KeyboardInterrupt from None
         keep = True
-        raise InputError(f"{error_line(error)} (Spark's own log is {log})") from None
+        kind = ReachError if isinstance(own_error(error), ReachError) else InputError
+        raise kind(f"{error_line(error)} (Spark's own log is {log})") from None
     finally:
         if not keep:
             os.unlink(log)

@@ -35,6 +35,7 @@ class ShareCommand:
         self._options = {name: text for name, text in texts.items() if text}
         self._frames = self._quarantined = self._batches = 0
         self._rows: dict[str, int] = {}
+        self._built: list[str] = []
 
     def run(self, *, follow: bool) -> int:
         from kafkascope.lake.upkeep.upgrade import lake_to_write
@@ -89,7 +90,7 @@ class ShareCommand:
         from kafkascope.pipeline.mart.build import build_marts
 
         with self._progress.step(_BUILDING):
-            return build_marts(spark, lake, self._thresholds)
+            return build_marts(spark, lake, self._thresholds, report=self._built.append)
 
     def _report(self, lake: "Lake", marts: dict[str, int] | None) -> None:
         from kafkascope.cli.spark.marts_state import severities
@@ -106,6 +107,7 @@ class ShareCommand:
                     "quarantined": self._quarantined,
                     "batches": self._batches,
                     "rows": self._rows,
+                    "built": self._built,
                     "marts": marts,
                     "findings": severity_counts,
                     "seconds": seconds,

@@ -55,7 +55,7 @@ def check_options(group: Any, topics: Any, more: dict[str, Any]) -> ConsumerOpti
     if isinstance(topics, str):
         topics = (topics,)
     if not isinstance(topics, Iterable):
-        raise UsageError("topics are names of topics")
+        raise UsageError("topics must be topic names")
     names = tuple(topics)
     if not names:
         raise UsageError("no topic given; name at least one")
@@ -76,7 +76,7 @@ def check_options(group: Any, topics: Any, more: dict[str, Any]) -> ConsumerOpti
         _check_number(options.read_ahead, "read_ahead", 0, _MOST_RECORDS)
     wait = options.max_wait
     if isinstance(wait, bool) or not isinstance(wait, int | float) or not 0 <= wait <= _LONGEST_WAIT:
-        raise UsageError(f"max_wait is {wait!r}; seconds from 0 to {_LONGEST_WAIT:g} are wanted")
+        raise UsageError(f"max_wait is {wait!r}; use seconds from 0 to {_LONGEST_WAIT:g}")
     return options
 
 
@@ -94,4 +94,4 @@ def _check_choice(value: Any, name: str, choices: tuple[str, ...]) -> None:
 
 def _check_number(value: Any, name: str, least: int, most: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise UsageError(f"{name} is {value!r}"[:200] + f"; a whole number from {least:,} to {most:,} is wanted")
+        raise UsageError(f"{name} is {value!r}"[:200] + f"; use a whole number from {least:,} to {most:,}")

@@ -11,13 +11,13 @@ from kafkascope.client.share.member import METADATA_API, Send, ShareMember
 from kafkascope.client.share.membership import API as HEARTBEAT
 from kafkascope.client.share.requests import FETCH_API, for_version, needs_version_2
 from kafkascope.client.targets import AnyBroker, Coordinator
-from kafkascope.errors import KafkascopeError, RefusedError, UsageError
+from kafkascope.errors import KafkascopeError, ReachError, RefusedError, UsageError
 
 if TYPE_CHECKING:
     from kafkascope.client.answer import Answer
     from kafkascope.client.cluster import Cluster
 
-# Whoever waits looks at least this often, so that locks that end are noticed.
+# So that locks that end are noticed.
 _LONGEST_WAIT = 1.0
 
 
@@ -28,7 +28,7 @@ class Pump:
     def __init__(
         self, cluster: "Cluster", member: ShareMember, before: Callable[[float], None], after: Callable[[], None]
     ) -> None:
-        self._cluster, self._member = cluster, member
+        self.cluster, self._member = cluster, member
         self._before, self._after = before, after
         self._loop, self._thread = asyncio.get_running_loop(), get_ident()
         self._wake = asyncio.Event()
@@ -37,11 +37,20 @@ class Pump:
         self._news = False
         self.fetch = False
         self.flush = False
+        # Seconds between two calls of `before` at most.
+        self.longest_wait = _LONGEST_WAIT
         # Why the last request got no response; None after one that did.
         self.last_error: KafkascopeError | None = None
+        # Since when no broker has responded to anything; None if one has.
+        self.silent_since: float | None = None
         # What one of the brokers is too old for, while others aren't.
         self.too_old: UsageError | None = None
         self.requests = 0
+
+    @property
+    def timeout(self) -> float:
+        """Seconds for one call."""
+        return self.cluster.settings.timeout
 
     def wake(self) -> None:
         self._wake.set()
@@ -74,7 +83,7 @@ class Pump:
                     self._after()
                 if member.closed:
                     return
-                delay = min(member.next_at(now, fetch=self.fetch) - now, _LONGEST_WAIT)
+                delay = min(member.next_at(now, fetch=self.fetch) - now, self.longest_wait)
                 with suppress(TimeoutError):
                     async with asyncio.timeout(delay):
                         await self._wake.wait()
@@ -90,7 +99,7 @@ class Pump:
             answer = await self._call(send)
         except RefusedError as error:
             # By the broker that was asked for the coordinator: the same code is the coordinator's to give.
-            self.last_error = error
+            self.last_error, self.silent_since = error, None
             if send.api == HEARTBEAT:
                 self._member.received(send, {"errorCode": error.code, "memberEpoch": 0}, self._loop.time())
             else:
@@ -101,12 +110,14 @@ class Pump:
         except KafkascopeError as error:
             # Also a response that can't be decoded: whatever it was, the member goes on without it.
             self.last_error = error
+            if self.silent_since is None and isinstance(error, ReachError):
+                self.silent_since = self._loop.time()
             self._member.lost(send, self._loop.time())
         except BaseException:
             self._member.lost(send, self._loop.time())
             raise
         else:
-            self.last_error = None
+            self.last_error = self.silent_since = None
             self._member.received(send, answer.value, self._loop.time())
         finally:
             self._news = True
@@ -115,9 +126,9 @@ class Pump:
     async def _call(self, send: Send) -> "Answer":
         if send.api == HEARTBEAT:
             group = Coordinator("group", send.value["groupId"])
-            return await self._cluster.call(HEARTBEAT, send.value, to=group)
+            return await self.cluster.call(HEARTBEAT, send.value, to=group)
         if send.api == METADATA_API:
-            return await self._cluster.call(METADATA_API, send.value, to=AnyBroker())
+            return await self.cluster.call(METADATA_API, send.value, to=AnyBroker())
         assert send.node is not None
         wait = send.value["maxWaitMs"] / 1000 if send.api == FETCH_API else 0.0
 
@@ -126,8 +137,8 @@ class Pump:
                 raise UsageError(f"node {send.node} serves {send.api} v{version}; {NEEDS_42}")
             return for_version(send.api, send.value, version)
 
-        timeout = self._cluster.settings.timeout + wait
-        return await self._cluster.call_node(send.api, request, send.node, timeout=timeout)
+        timeout = self.cluster.settings.timeout + wait
+        return await self.cluster.call_node(send.api, request, send.node, timeout=timeout)
 
 
 NEEDS_42 = "renewal and acquire_mode record_limit need Kafka 4.2 or newer"

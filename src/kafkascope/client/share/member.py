@@ -192,7 +192,10 @@ class ShareMember:
 
     @property
     def exhausted(self) -> int:
-        """How many fetches in a row brought nothing, at the broker where these are the fewest; 0 without one."""
+        """How many fetches in a row brought nothing, at the broker where these are the fewest; 0 while a partition has
+        no leader to fetch from."""
+        if any(partition not in self._leaders for partition in self.membership.assignment):
+            return 0
         return min((session.empty_fetches for session in self.sessions.values() if session.wanted), default=0)
 
     def lock(
@@ -242,7 +245,9 @@ class ShareMember:
         for node in by_node.keys() - self.sessions.keys():
             self.sessions[node] = ShareSession(node, self.membership.group, self.membership.member_id)
         for node, session in self.sessions.items():
-            session.wanted = frozenset(by_node.get(node, ()))
+            wanted = frozenset(by_node.get(node, ()))
+            if wanted != session.wanted:
+                session.wanted, session.empty_fetches = wanted, 0
 
     def _session_requests(self, now: float, fetch: bool, flush: bool) -> Iterator[Send]:
         most = 1 if self.limits.mode == AcquireMode.RECORD_LIMIT else self._most_fetches()

@@ -12,6 +12,9 @@ API = "ShareGroupHeartbeat"
 _JOIN, _LEAVE = 0, -1
 # Java's first guess, until a response names the interval.
 _FIRST_INTERVAL = 5.0
+# The first heartbeat of a member without an assignment comes so early, each later one after a quarter more: partitions
+# are assigned when their share state is initialized, and the coordinator waits for a heartbeat to report it.
+_UNASSIGNED, _SLOWER = 0.1, 1.25
 # A broker may configure any interval; none of these can flood it or lose the membership for a day.
 _LEAST_INTERVAL, _MOST_INTERVAL = 0.05, 3_600.0
 # Fenced, or removed because heartbeats came late: the group goes on without us until we join again with epoch 0.
@@ -34,6 +37,7 @@ class Membership:
         self.left = False
         self.failed = False
         self._interval = _FIRST_INTERVAL
+        self._unassigned = _UNASSIGNED
         self._due = self._sent_at = float("-inf")
         self._backoff = Backoff()
         self._in_flight = False
@@ -122,13 +126,20 @@ class Membership:
         interval = value["heartbeatIntervalMs"] / 1000
         if interval > 0:
             self._interval = min(max(interval, _LEAST_INTERVAL), _MOST_INTERVAL)
-        self._due = self._sent_at + self._interval
-        if self._leaving or epoch <= 0:
-            return
-        self.epoch = epoch
-        assignment = value.get("assignment")
-        if assignment is not None:
-            self.assignment = _assigned(assignment)
+        if not self._leaving and epoch > 0:
+            self.epoch = epoch
+            assignment = value.get("assignment")
+            if assignment is not None:
+                self.assignment = _assigned(assignment)
+        self._due = self._sent_at + self._wait()
+
+    def _wait(self) -> float:
+        if self.assignment:
+            self._unassigned = _UNASSIGNED
+            return self._interval
+        wait = min(self._unassigned, self._interval)
+        self._unassigned = _SLOWER * wait
+        return wait
 
     def _rejoin(self, now: float) -> None:
         """At once the first time; a coordinator that fences every join is left in peace."""

@@ -84,13 +84,18 @@ class ShareSession:
         self.epoch = _NEW
         self.in_flight: SessionRequest | None = None
         self.opened = 0
-        # Fetches in a row that acquired nothing.
+        # Fetches in a row that acquired nothing; none after one that failed.
         self.empty_fetches = 0
         self.closed = False
         self._closing = False
         self._known: frozenset[SharePartition] = frozenset()
         self._backoff = Backoff()
         self._lock = _DEFAULT_LOCK
+
+    @property
+    def lock(self) -> float:
+        """Seconds that a lock lasts, by the last response."""
+        return self._lock
 
     @property
     def retry_at(self) -> float:
@@ -168,11 +173,12 @@ class ShareSession:
         if lock > 0:
             self._lock = lock / 1000
         self._settle_all(request, value, NO_RESULT, now, outcome)
+        failed = any(row["errorCode"] for _, row in _rows(value))
         if request.api == FETCH_API:
             self._take_over(value, now, outcome)
-            self.empty_fetches = 0 if outcome.deliveries else self.empty_fetches + 1
+            self.empty_fetches = 0 if outcome.deliveries or failed else self.empty_fetches + 1
         self._drop_empty()
-        if any(row["errorCode"] for _, row in _rows(value)):
+        if failed:
             self._backoff.failed(now)
         else:
             self._backoff.reset()
@@ -184,6 +190,7 @@ class ShareSession:
         request, self.in_flight = self.in_flight, None
         outcome = Outcome(stale=True)
         self.epoch = _NEW
+        self.empty_fetches = 0
         self._known = frozenset()
         self._backoff.failed(now)
         if request is not None:
@@ -231,6 +238,7 @@ class ShareSession:
     def _refused(self, request: SessionRequest, code: int, message: str | None, now: float, outcome: Outcome) -> None:
         """The whole request: none of its acknowledgements counts."""
         first = not self._backoff.failing
+        self.empty_fetches = 0
         self._backoff.failed(now)
         if code in _SESSION_CODES:
             self.epoch = _NEW
@@ -359,7 +367,8 @@ def _rows(value: Mapping[str, Any] | None) -> list[tuple[SharePartition, Mapping
 
 
 def _acquired(rows: list[Mapping[str, Any]]) -> tuple[tuple[Acquired, ...], int]:
-    """The ranges in order and without overlaps, the first of two that overlap; and how many were not usable."""
+    """The ranges in order and without overlaps, the first of two that overlap, and joined where one goes on with the
+    other: a broker names each record batch. And how many were not usable."""
     ranges: list[Acquired] = []
     odd = 0
     for row in sorted(rows, key=lambda row: int(row["firstOffset"])):
@@ -370,5 +379,8 @@ def _acquired(rows: list[Mapping[str, Any]]) -> tuple[tuple[Acquired, ...], int]
         if first < 0 or last < first or last == _INT64_MAX:
             odd += 1
             continue
-        ranges.append(Acquired(first, last, row["deliveryCount"]))
+        if ranges and ranges[-1].last == first - 1 and ranges[-1].delivery_count == row["deliveryCount"]:
+            ranges[-1] = ranges[-1]._replace(last=last)
+        else:
+            ranges.append(Acquired(first, last, row["deliveryCount"]))
     return tuple(ranges), odd

@@ -17,13 +17,13 @@ from kafkascope.codec.records.budget import Budget
 from kafkascope.codec.records.record_types import BatchStart, Draft, Header, Record
 from kafkascope.codec.varint import fast_int, fast_long
 
-_native: Any
+native: Any
 try:
     from kafkascope.codec import _native_records  # type: ignore[attr-defined]
 
-    _native = _native_records
+    native = _native_records
 except ImportError:
-    _native = None
+    native = None
 
 SURPRISES = (NotCanonical, IndexError, UnicodeError)
 # Adding any delta of nine bytes or less to these stays within int64.
@@ -156,5 +156,5 @@ def _compile() -> Callable[[BatchStart, bytes, int, int, Budget], list[Record]]:
 
 # In the order of the C module's enum.
 _SLOTS = tuple(getattr(Record, name) for name in "offset timestamp key value headers attributes".split())
-_read = _native.Reader(Record, _SLOTS).read if _native is not None else None
+_read = native.Reader(Record, _SLOTS).read if native is not None else None
 _loop = _compile()

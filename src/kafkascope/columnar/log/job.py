@@ -19,7 +19,9 @@ KIND = 22
 ENTRIES, CONTROL_ENTRIES = 23, 24
 # Pairs of an address and a size.
 JOB_TEXTS = 25
-JOB_JOB_WORDS = 26
+# Of records, both ends inclusive; and whether lines of batches are left out.
+FIRST_OFFSET, LAST_OFFSET, FIRST_MS, LAST_MS, ONLY_RECORDS = 26, 27, 28, 29, 30
+JOB_JOB_WORDS = 31
 
 NO_RECORDS, JOB_COORDINATOR, JOB_FRAMED, JOB_CONTROL, PLAIN = range(5)
 
@@ -30,7 +32,8 @@ DONE, NO_SPACE, CAREFUL_BATCH, CAREFUL_RECORD, JOB_PACKED, JOB_UNKNOWN_TYPE = ra
 # An entry: what is known of a type and version; the text before the key; programs of key and value, 0 where there is
 # none; how many bytes come before the value's message.
 JOB_STATE, TYPE_TEXT, TYPE_TEXT_SIZE, KEY_CODE, VALUE_CODE, VALUE_SKIP, ENTRY_WORDS = range(7)
-JOB_UNKNOWN, JOB_CAREFUL, WRITTEN = range(3)
+# What is known: nothing yet, that Python must write such records, the rest of the entry, or that nobody wants them.
+JOB_UNKNOWN, JOB_CAREFUL, WRITTEN, UNWANTED = range(4)
 # Entries are found by number, and within one by version; a tombstone is version −1.
 NUMBERS, VERSIONS = 64, 32
 

@@ -10,7 +10,7 @@ import numpy as np
 from kafkascope.columnar.batch_headers import HEADER_FIELDS
 from kafkascope.columnar.compiling.jit import entry, inline, plain
 from kafkascope.columnar.kernel.memory import load_i16, store_8, store_64, word
-from kafkascope.columnar.kernel.signatures import Int, Pair
+from kafkascope.columnar.kernel.signatures import Bool, Int, Pair
 from kafkascope.columnar.log.job import (
     AFTER_RECORD,
     AT_BASE,
@@ -56,6 +56,8 @@ from kafkascope.columnar.log.job import (
     ENTRIES,
     ENTRY_WORDS,
     FALSE,
+    FIRST_MS,
+    FIRST_OFFSET,
     JOB_CAREFUL,
     JOB_CONTROL,
     JOB_DATA,
@@ -78,10 +80,13 @@ from kafkascope.columnar.log.job import (
     JOB_WALK,
     KEY_CODE,
     KIND,
+    LAST_MS,
+    LAST_OFFSET,
     NO_RECORDS,
     NO_SPACE,
     NUMBER,
     NUMBERS,
+    ONLY_RECORDS,
     OUT,
     PLAIN,
     RECORD,
@@ -93,6 +98,7 @@ from kafkascope.columnar.log.job import (
     TRUE,
     TYPE_TEXT,
     TYPE_TEXT_SIZE,
+    UNWANTED,
     VALUE_CODE,
     VALUE_SKIP,
     VERSIONS,
@@ -135,6 +141,8 @@ _LOG_APPEND, _TRANSACTIONAL, _CONTROL, _HORIZON = 1 << 3, 1 << 4, 1 << 5, 1 << 6
 # A record's offset and time, and a batch's last offset, stay within int64 from here.
 _FAR = 1 << 62
 _MOST_SEQUENCE = 0x7FFFFFFF
+# Instead of a line's end, besides `REFUSED` and `NO_ROOM`.
+_UNFILLED, _LEFT_OUT = NO_ROOM - 1, NO_ROOM - 2
 
 
 @inline
@@ -204,11 +212,12 @@ def _begin(job: Int, row: Int) -> Int:
         start, end = _payload(job, row)
         if count > MAX_RECORD_ITEMS or not are_records(start, end, count, base, first_time, word(job, JOB_WALK)):
             return np.int64(CAREFUL_BATCH)
-    out = word(job, OUT)
-    if word(job, ROOM) - out < word(job, BATCH_ROOM):
-        return np.int64(NO_SPACE)
-    store_64(job + 8 * OUT, _batch_line(job, row, out))
-    store_64(job + 8 * BATCHES, word(job, BATCHES) + 1)
+    if not word(job, ONLY_RECORDS):
+        out = word(job, OUT)
+        if word(job, ROOM) - out < word(job, BATCH_ROOM):
+            return np.int64(NO_SPACE)
+        store_64(job + 8 * OUT, _batch_line(job, row, out))
+        store_64(job + 8 * BATCHES, word(job, BATCHES) + 1)
     store_64(job + 8 * RECORD, np.int64(0))
     store_64(job + 8 * RECORD_AT, start)
     return np.int64(DONE)
@@ -250,22 +259,29 @@ def _records(job: Int, row: Int) -> Int:
         after = read_record(word(job, RECORD_AT), end, base, first_time, walk)
         if _field(job, _ATTRIBUTES, row) & _LOG_APPEND:
             store_64(walk + 8 * TIMESTAMP, _field(job, _MAX_TIME, row))
-        out = _record_line(job, row, walk)
-        if out < 0:
+        out = _record_line(job, row, walk) if _is_taken(job, walk) else np.int64(_LEFT_OUT)
+        if out < 0 and out != _LEFT_OUT:
             store_64(job + 8 * AFTER_RECORD, after)
             if out == NO_ROOM:
                 return np.int64(NO_SPACE)
             return np.int64(CAREFUL_RECORD) if out == REFUSED else np.int64(JOB_UNKNOWN_TYPE)
-        store_64(job + 8 * OUT, out)
-        store_64(job + 8 * JOB_RECORDS, word(job, JOB_RECORDS) + 1)
+        if out != _LEFT_OUT:
+            store_64(job + 8 * OUT, out)
+            store_64(job + 8 * JOB_RECORDS, word(job, JOB_RECORDS) + 1)
         store_64(job + 8 * RECORD, word(job, RECORD) + 1)
         store_64(job + 8 * RECORD_AT, after)
     return np.int64(DONE)
 
 
+@inline
+def _is_taken(job: Int, walk: Int) -> Bool:
+    in_time = word(job, FIRST_MS) <= word(walk, TIMESTAMP) <= word(job, LAST_MS)
+    return in_time and word(job, FIRST_OFFSET) <= word(walk, OFFSET) <= word(job, LAST_OFFSET)
+
+
 @plain
 def _record_line(job: Int, row: Int, walk: Int) -> Int:
-    """Where the line ends; `REFUSED`, `NO_ROOM`, or less for an entry that nobody has filled."""
+    """Where the line ends; `REFUSED`, `NO_ROOM`, `_UNFILLED` for an entry that nobody has filled, or `_LEFT_OUT`."""
     out, room, kind = word(job, OUT), word(job, ROOM), _kind(job, row)
     if room - out < word(job, RECORD_ROOM):
         return np.int64(NO_ROOM)
@@ -318,7 +334,7 @@ def _size(job: Int, text: Int, out: Int, size: Int) -> Int:
 @plain
 def _entry(job: Int, kind: Int, walk: Int) -> Pair:
     """The entry of a record's type and version, and where its value's message begins. Instead of an entry: `REFUSED`,
-    or less if Python must fill it first."""
+    `_UNFILLED` if Python must fill it first, or `_LEFT_OUT`."""
     key, key_size = word(walk, KEY), word(walk, KEY_SIZE)
     value, value_size = word(walk, VALUE), word(walk, VALUE_SIZE)
     entries, refused = word(job, ENTRIES), np.int64(REFUSED)
@@ -353,9 +369,11 @@ def _entry(job: Int, kind: Int, walk: Int) -> Pair:
     job_entry = entries + 8 * ENTRY_WORDS * (number * VERSIONS + version + 1)
     if word(job_entry, JOB_STATE) == WRITTEN:
         return job_entry, value + word(job_entry, VALUE_SKIP)
+    if word(job_entry, JOB_STATE) == UNWANTED:
+        return np.int64(_LEFT_OUT), value
     store_64(job + 8 * NUMBER, number)
     store_64(job + 8 * JOB_VERSION, version)
-    return refused if word(job_entry, JOB_STATE) == JOB_CAREFUL else np.int64(NO_ROOM - 1), value
+    return refused if word(job_entry, JOB_STATE) == JOB_CAREFUL else np.int64(_UNFILLED), value
 
 
 @plain

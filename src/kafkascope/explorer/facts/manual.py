@@ -1,7 +1,4 @@
-"""Reads the manual: the pages of docs/, the README, CONTRIBUTING and the changelog, in the order of the README's map.
-
-A wheel has them as package data; an editable install reads the checkout.
-"""
+"""Reads the manual: docs/, the README, CONTRIBUTING and the changelog, in the order of the README's map."""
 
 import re
 from collections import Counter
@@ -12,7 +9,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kafkascope.errors import InputError, NotFoundError
+from kafkascope.errors import NotFoundError
+from kafkascope.manual_files import manual_text
 from kafkascope.schema.names import clip
 
 if TYPE_CHECKING:
@@ -42,23 +40,6 @@ class Heading:
     level: int
     title: str
     place: str
-
-
-def manual_file(file: str) -> Path:
-    return _root() / file
-
-
-@cache
-def _root() -> Path:
-    packaged = Path(__file__).parents[1] / "manual"
-    root = packaged if packaged.is_dir() else Path(__file__).parents[4]
-    if not (root / _START).is_file() or not (root / "docs").is_dir():
-        raise InputError(f"{packaged}: the manual is missing; install kafkascope again")
-    return root
-
-
-def manual_text(file: str) -> str:
-    return manual_file(file).read_text(encoding="utf-8")
 
 
 @cache

@@ -13,7 +13,7 @@ from kafkascope.schema.releases import newest_release, releases
 from kafkascope.schema.versions import format_versions
 
 # Short enough for the page, long enough for a string, a number and a length.
-_EXAMPLE = ("HeartbeatRequest", 0)
+_EXAMPLE = ("FindCoordinatorRequest", 1)
 
 
 def make(verdict: dict[str, Any] | None = None) -> Page:
@@ -27,7 +27,6 @@ def make(verdict: dict[str, Any] | None = None) -> Page:
         "counts": {"apis": len(apis()), "messages": len(index()), "errors": len(error_codes())},
         "oldest": all_releases[0].name,
         "newest": newest_release(),
-        "releases": [release.name for release in reversed(all_releases)],
         "families": listed,
         "changes": _changes(all_releases[-2].name, all_releases[-1].name),
         "example": _example(),

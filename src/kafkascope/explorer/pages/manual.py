@@ -9,9 +9,9 @@ from kafkascope.explorer.facts.manual import (
     manual_downloads,
     manual_groups,
     manual_pages,
-    manual_text,
 )
 from kafkascope.explorer.page import Kind, Page
+from kafkascope.manual_files import manual_text
 
 
 def make_index() -> Page:

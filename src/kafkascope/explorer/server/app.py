@@ -1,7 +1,6 @@
 """The web application: renders the page of an address. A 404 suggests pages that exist."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from hashlib import blake2b
 from typing import Any
 from urllib.parse import quote
 
@@ -22,6 +21,7 @@ from kafkascope.explorer.gate import Busy, Gate
 from kafkascope.explorer.gates import LAKE, server_gates
 from kafkascope.explorer.page import Kind, Page
 from kafkascope.explorer.render import Renderer, json_text
+from kafkascope.explorer.server.content import Content
 from kafkascope.explorer.server.guard import Guard
 from kafkascope.explorer.server.routes import server_kinds, server_routes
 from kafkascope.limits import MAX_KEPT_PAGES
@@ -43,7 +43,7 @@ def create(
     routes += [Route(f"/{name}", _asset(name)) for name in ASSETS]
     routes += [Route(f"/{download.path}", _download(download)) for download in DOWNLOADS]
     routes += server_routes(renderer, lake, gates[LAKE], decoder)
-    kept: dict[str, Response] = {}
+    kept: dict[str, Content] = {}
     for kind in renderer.kinds.values():
         for as_json in (True, False):
             path = f"{kind.path.removesuffix('.html')}.json" if as_json else kind.path
@@ -55,42 +55,43 @@ def create(
 _Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-def _page(renderer: Renderer, kind: Kind, as_json: bool, kept: dict[str, Response], gate: Gate | None) -> _Endpoint:
-    def make(parameters: dict[str, str]) -> Response:
+def _page(renderer: Renderer, kind: Kind, as_json: bool, kept: dict[str, Content], gate: Gate | None) -> _Endpoint:
+    def make(parameters: dict[str, str]) -> Content:
         page = kind.make(**parameters)
         if as_json:
-            return _answer(json_text(page), _JSON)
+            return Content(json_text(page), _JSON)
         places = {name: value for name, value in parameters.items() if name not in kind.query}
-        return _answer(renderer.html(kind, places, page), _HTML)
+        return Content(renderer.html(kind, places, page), _HTML)
 
     async def respond(request: Request) -> Response:
         query = request.query_params
         parameters = {**request.path_params, **{name: query.get(name, "") for name in kind.query}}
         if gate is not None:
             async with gate.entered():
-                return await run_in_threadpool(make, parameters)
+                content = await run_in_threadpool(make, parameters)
+            return await content.response(request)
         if not kind.lasting or kind.query:
-            return await run_in_threadpool(make, parameters)
+            return await (await run_in_threadpool(make, parameters)).response(request)
         key = f"{as_json} {address(kind, parameters)}"
-        response = kept.get(key)
-        if response is None:
-            response = await run_in_threadpool(make, parameters)
+        known = kept.get(key)
+        if known is None:
+            known = await run_in_threadpool(make, parameters)
             # The oldest page is dropped; remaking it takes milliseconds.
             while len(kept) >= MAX_KEPT_PAGES:
                 kept.pop(next(iter(kept)), None)
-            kept[key] = response
-        return _unless_known(request, response)
+            kept[key] = known
+        return await known.response(request)
 
     return respond
 
 
 def _asset(name: str) -> _Endpoint:
-    kept: list[Response] = []
+    kept: list[Content] = []
 
     async def respond(request: Request) -> Response:
         if not kept:
-            kept.append(_answer(await run_in_threadpool(asset, name), ASSETS[name]))
-        return _unless_known(request, kept[0])
+            kept.append(Content(await run_in_threadpool(asset, name), ASSETS[name]))
+        return await kept[0].response(request)
 
     return respond
 
@@ -98,20 +99,9 @@ def _asset(name: str) -> _Endpoint:
 def _download(download: Download) -> _Endpoint:
     async def respond(request: Request) -> Response:
         text = await run_in_threadpool(lambda: download.make(**request.path_params))
-        return _unless_known(request, _answer(text, download.media_type))
+        return await Content(text, download.media_type).response(request)
 
     return respond
-
-
-def _answer(content: str | bytes, media_type: str) -> Response:
-    raw = content.encode() if isinstance(content, str) else content
-    return Response(raw, headers={"ETag": f'"{blake2b(raw, digest_size=12).hexdigest()}"'}, media_type=media_type)
-
-
-def _unless_known(request: Request, response: Response) -> Response:
-    """304 if the browser already has this page."""
-    tag = response.headers["etag"]
-    return Response(status_code=304, headers={"ETag": tag}) if request.headers.get("if-none-match") == tag else response
 
 
 def _failed(renderer: Renderer) -> Callable[[Request, Exception], Response]:

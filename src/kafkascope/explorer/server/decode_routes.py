@@ -15,6 +15,7 @@ from kafkascope.explorer.gate import Busy
 from kafkascope.explorer.page import Page
 from kafkascope.explorer.pages.decode import KIND, MAX_ECHO_CHARACTERS, decode_page
 from kafkascope.explorer.render import Renderer, json_text
+from kafkascope.explorer.server.content import Content
 from kafkascope.explorer.server.form_data import FormPart, parse_form
 from kafkascope.explorer.server.upload import TooLarge, TooSlow, announced_bytes, read_body
 from kafkascope.limits import MAX_LINK_BYTES, MAX_UPLOAD_BYTES
@@ -26,25 +27,26 @@ _MAX_WORD_BYTES = 200
 
 
 def decode_routes(renderer: Renderer, decoder: Decoder) -> list[BaseRoute]:
-    def answer(request: Request, page: Page, status: int, headers: dict[str, str] | None = None) -> Response:
+    def written(request: Request, page: Page, status: int, headers: dict[str, str] | None = None) -> Content:
         if request.url.path.endswith(".json"):
-            return Response(json_text(page), status, headers, "application/json; charset=utf-8")
-        return Response(renderer.html(KIND, {}, page), status, headers, "text/html; charset=utf-8")
+            return Content(json_text(page), "application/json; charset=utf-8", status, headers)
+        return Content(renderer.html(KIND, {}, page), "text/html; charset=utf-8", status, headers)
 
-    def refused(request: Request, error: KafkascopeError, **shown: Any) -> Response:
+    async def refused(request: Request, error: KafkascopeError, **shown: Any) -> Response:
         page = decode_page(**shown, problem=for_page(str(error)))
         retry = {"Retry-After": str(error.seconds)} if isinstance(error, Busy) else None
-        return answer(request, page, _status_of(error), retry)
+        return await written(request, page, _status_of(error), retry).response(request)
 
     async def linked(request: Request) -> Response:
         """GET: `?hex=…&as=NAME:V&release=R`."""
         query = request.query_params
         values = {name: query.get(name, "") for name in ("hex", "as", "release")}
         if not values["hex"]:
-            return answer(request, decode_page(name=values["as"], release=values["release"]), 200)
+            page = decode_page(name=values["as"], release=values["release"])
+            return await written(request, page, 200).response(request)
         if len(values["hex"]) > 2 * MAX_LINK_BYTES:
             reason = f"a link holds at most {MAX_LINK_BYTES} bytes; paste them into the form"
-            return answer(request, decode_page(problem=reason), 414)
+            return await written(request, decode_page(problem=reason), 414).response(request)
         fields = {"data": FormPart(values["hex"].encode()), "form": FormPart(b"auto")}
         fields |= {name: FormPart(values[name].encode()) for name in ("as", "release")}
         return await decoded(request, fields)
@@ -55,7 +57,8 @@ def decode_routes(renderer: Renderer, decoder: Decoder) -> list[BaseRoute]:
         No refusal closes the connection: a client that is still sending would get a reset and never see the refusal.
         The server reads and drops the rest, for as long as it waits for the head of a next request."""
         if _is_foreign(request):
-            return answer(request, decode_page(problem="forms of other sites aren't decoded"), 403)
+            page = decode_page(problem="forms of other sites aren't decoded")
+            return await written(request, page, 403).response(request)
         try:
             with decoder.uploads.held(announced_bytes(request)):
                 body = await read_body(request, decoder.upload_seconds)
@@ -67,7 +70,7 @@ def decode_routes(renderer: Renderer, decoder: Decoder) -> list[BaseRoute]:
             # The client is gone.
             return Response(status_code=400)
         except KafkascopeError as error:
-            return refused(request, error)
+            return await refused(request, error)
 
     async def decoded(request: Request, fields: dict[str, FormPart]) -> Response:
         part, options, shown = _input_of(fields)
@@ -80,9 +83,10 @@ def decode_routes(renderer: Renderer, decoder: Decoder) -> list[BaseRoute]:
                 part.content, options["name"], options["release"], options["form"], options["file"]
             )
         except KafkascopeError as error:
-            return refused(request, error, **options, text=shown)
+            return await refused(request, error, **options, text=shown)
         # Rendering two thousand pieces takes a while.
-        return await run_in_threadpool(answer, request, decode_page(**options, text=shown, answer=facts), 200)
+        page = decode_page(**options, text=shown, answer=facts)
+        return await (await run_in_threadpool(written, request, page, 200)).response(request)
 
     return [
         Route(path, endpoint, methods=methods)

@@ -14,6 +14,7 @@ from kafkascope.explorer.address import relative
 from kafkascope.explorer.gate import Gate
 from kafkascope.explorer.lake_kinds import opened
 from kafkascope.explorer.render import NAVIGATION, Renderer
+from kafkascope.explorer.server.content import Content
 from kafkascope.lake.place import readable
 
 if TYPE_CHECKING:
@@ -37,11 +38,11 @@ def report_route(where: str, gate: Gate, renderer: Renderer) -> Route:
         assert match is not None, "the report has a policy"
         return text, unescape(match[1])
 
-    async def respond(request: Request) -> Response:  # noqa: ARG001
+    async def respond(request: Request) -> Response:
         async with gate.entered():
             text, policy = await run_in_threadpool(render)
         headers = {"Content-Security-Policy": f"{policy}; frame-ancestors 'none'"}
-        return Response(text, headers=headers, media_type="text/html; charset=utf-8")
+        return await Content(text, "text/html; charset=utf-8", headers=headers).response(request)
 
     return Route(f"/{HERE}", respond)
 

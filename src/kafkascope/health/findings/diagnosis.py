@@ -128,10 +128,10 @@ def _findings_of_rule(
             yield episode
 
     def fires(episode: Episode) -> bool:
-        return rule.tell(episode, limits) is not None
+        return rule.firing(episode, limits) is not None
 
     for episode in gather_episodes(episodes(), fires, rule.gap_us):
-        firing = rule.tell(episode, limits)
+        firing = rule.firing(episode, limits)
         if firing is None:
             continue
         severity, summary = firing

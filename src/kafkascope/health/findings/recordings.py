@@ -16,7 +16,7 @@ _A_RECORDING = "a recording"
 # frames that has grown has rows that each count all of its frames; rows of other files count what is new.
 OBSERVED, _PLAIN = "observe", "frames"
 # Files of log directories: the mart `log_health` is about them.
-_OF_DISKS = frozenset({"segment", "snapshot"})
+_OF_DISKS = frozenset({"segment", "snapshot", "producer snapshot"})
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -35,7 +35,7 @@ def acquired(book: Book, event: ShareEvent) -> None:
         added = _again(book, event, partition, low, lock_ms)
     if book.forgotten:
         book.forgotten.get((event.member_id, event.broker), set()).discard(partition)
-    if event.connection_id in book.closed:
+    if book.closed and book.has_closed(event.connection_id, at):
         # The response crossed with the member's FIN: the broker learns of that after acquiring.
         for piece in added:
             book.end(partition, piece, "disconnected", "connection_closed", at, None)

@@ -19,6 +19,8 @@ CLOCK_SLACK_US = 10_000
 # The explanation of an end may come slightly later in the recording.
 LATE_US = 1_000_000
 FOREVER = 1 << 63
+# A response may cross with the end of its connection: one that was closed this long ago counts as closed.
+CROSSED_US = 60_000_000
 _ROWS_AT_ONCE = 1000
 
 # Kafka delivers these offsets again, or archives them at the delivery limit.
@@ -39,7 +41,8 @@ class Book:
     # By member on a broker: the connection whose end ends the session.
     sessions: dict[Link, str | None]
     sessions_of: dict[str, dict[Link, None]]
-    closed: set[str]
+    # When a connection was closed: those of the last minute.
+    closed: dict[str, int]
     forgotten: dict[Link, set[Partition]]
     touched: dict[str | None, dict[Partition, None]]
     seen: dict[str | None, int]
@@ -51,7 +54,7 @@ class Book:
         self.limit = limit_of((), delivery_limit)
         self.lock_ms = None
         self.partitions, self.touched = {}, {}
-        self.sessions, self.sessions_of, self.closed = {}, {}, set()
+        self.sessions, self.sessions_of, self.closed = {}, {}, {}
         self.forgotten, self.seen = {}, {}
 
     def partition_of(self, event: ShareEvent) -> Partition:
@@ -63,6 +66,9 @@ class Book:
 
     def lock_end(self, piece: RangePiece, since: int) -> int:
         return since + (piece.lock_ms or self.lock_ms or _DEFAULT_LOCK_MS) * 1000
+
+    def has_closed(self, connection: str | None, at_us: int) -> bool:
+        return connection in self.closed and at_us - self.closed[connection] <= CROSSED_US
 
     def end(
         self,

@@ -19,12 +19,14 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import NamedTuple
 
-from kafkascope.health.share.book import FOREVER
 from kafkascope.health.share.counted import COUNTED_OUTCOMES, MINUTE_US, AcknowledgeTimes, PlaceMinute, counts_of
 from kafkascope.health.share.events import Delivery
 from kafkascope.health.share.limit import DEFAULT_DELIVERY_LIMIT
+from kafkascope.health.state import decoded, encoded
 
 _Place = tuple[str | None, int]
+# After every time.
+_NEVER = (1 << 63) - 1
 
 
 class ShareGroupEvent(NamedTuple):
@@ -90,7 +92,7 @@ class _Minute:
     assignment_epoch: int | None = None
     heard: bool = False
     acquired: int = 0
-    by_count: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    by_count: dict[int, int] = field(default_factory=dict)
     outcomes: list[int] = field(default_factory=lambda: [0] * len(COUNTED_OUTCOMES))
     renewals: int = 0
     times: AcknowledgeTimes | None = None
@@ -125,38 +127,88 @@ def group_minutes(
 ) -> Iterator[ShareGroupHealth]:
     """Of one group: its events in time order, and the sums of its deliveries in any. Memory goes with its minutes and
     partitions, not with its deliveries."""
-    group = _Group()
+    walk = GroupWalk(group_id, delivery_limit=delivery_limit)
     for row in rows:
+        walk.feed(row)
+    return (row for _, row in walk.finish())
+
+
+class GroupWalk:
+    """Of one group. Minutes that no later row changes are taken at a mark, and come with the number of marks before;
+    what of a minute depends on the limit of deliveries is decided in the end."""
+
+    def __init__(self, group_id: str, state: object = None, *, delivery_limit: int | None = None) -> None:
+        """`state` is what an earlier walk left: `ValueError` for one that none leaves."""
+        self._group_id, self._limit = group_id, delivery_limit
+        self._group = _Group() if state is None else _resumed(state)
+        self._taken: list[tuple[int, int, _Minute, list[str]]] = []
+        self._marks = 0
+
+    def feed(self, row: ShareGroupEvent | PlaceMinute | AcknowledgeTimes) -> None:
         if isinstance(row, ShareGroupEvent):
-            group.hear(row)
+            self._group.hear(row)
         elif isinstance(row, PlaceMinute):
-            group.count(row)
+            self._group.count(row)
         else:
-            group.minutes[row.minute].times = row
-    # A higher delivery count shows a higher limit.
-    near = max((delivery_limit or group.archived_at or group.highest) - 1, 2)
-    still = _standing_still(group)
-    for number in sorted(group.minutes):
-        stands = sorted(group.names[place] for place in still.get(number, ()))
-        yield _row(group_id, number, group.minutes[number], stands, near)
+            self._group.minutes[row.minute].times = row
+
+    def mark(self, unsettled: int | None) -> None:
+        """`unsettled` is the first minute of a delivery that isn't settled yet; None if all are. The last minute isn't
+        complete either."""
+        last = self._group.last // MINUTE_US
+        self._take(last if unsettled is None else min(last, unsettled))
+        self._marks += 1
+
+    def state(self) -> object:
+        """For JSON, at a mark."""
+        return encoded(self._group, _Group)
+
+    @property
+    def near(self) -> int:
+        """From which delivery count on a delivery is near the limit. A higher count shows a higher limit."""
+        return max((self._limit or self._group.archived_at or self._group.highest) - 1, 2)
+
+    def finish(self) -> Iterator[tuple[int, ShareGroupHealth]]:
+        self._take(None)
+        near = self.near
+        for marks, number, minute, still in self._taken:
+            yield marks, _row(self._group_id, number, minute, still, near)
+
+    def _take(self, end: int | None) -> None:
+        """Minutes before `end`, or all."""
+        group = self._group
+        numbers = [number for number in sorted(group.minutes) if end is None or number < end]
+        still = _standing_still(group, numbers)
+        for number in numbers:
+            stands = sorted(group.names[place] for place in still.get(number, ()))
+            self._taken.append((self._marks, number, group.minutes.pop(number), stands))
+        if end is not None:
+            group.forget(end)
 
 
 class _Group:
     """What was seen of a group so far. `lags` are start offset and lag by partition and minute."""
 
+    minutes: dict[int, _Minute]
+    names: dict[_Place, str]
+    # Changes of the deliveries held, by the minute at whose start they count.
+    held: dict[_Place, dict[int, int]]
+    lags: dict[_Place, dict[int, tuple[int | None, int | None]]]
+    archived_at: int
+    highest: int
+    # From when to when there is a recording.
+    first: int
+    last: int
+    assigned: dict[str | None, int]
+    alive: dict[int, dict[str | None, bool]]
+    with_topic: set[_Place]
+
     def __init__(self) -> None:
-        self.minutes: dict[int, _Minute] = defaultdict(_Minute)
-        self.names: dict[_Place, str] = {}
-        # Changes of the deliveries held, by the minute at whose start they count.
-        self.held: dict[_Place, dict[int, int]] = defaultdict(lambda: defaultdict(int))
-        self.lags: dict[_Place, dict[int, tuple[int | None, int | None]]] = defaultdict(dict)
-        self.archived_at = 0
-        self.highest = DEFAULT_DELIVERY_LIMIT
-        # From when to when there is a recording.
-        self.first, self.last = FOREVER, 0
-        self._assigned: dict[str | None, int] = {}
-        self._alive: dict[int, dict[str | None, bool]] = defaultdict(dict)
-        self._with_topic: set[_Place] = set()
+        self.minutes, self.names = defaultdict(_Minute), {}
+        self.held, self.lags = defaultdict(lambda: defaultdict(int)), defaultdict(dict)
+        self.archived_at, self.highest = 0, DEFAULT_DELIVERY_LIMIT
+        self.first, self.last = _NEVER, 0
+        self.assigned, self.alive, self.with_topic = {}, defaultdict(dict), set()
 
     def covers(self, minute: int) -> bool:
         """A minute that the recording has a part of can't count as one without progress."""
@@ -169,7 +221,7 @@ class _Group:
         number = event.at_us // MINUTE_US
         minute = self.minutes[number]
         if event.kind == "heartbeat":
-            _heartbeat(event, minute, self._assigned, self._alive[number])
+            _heartbeat(event, minute, self.assigned, self.alive[number])
         elif event.kind == "described":
             minute.heard = True
             minute.state, minute.members, minute.assignments = event.state, event.members, event.assigned
@@ -195,7 +247,7 @@ class _Group:
         minute = self.minutes[row.minute]
         if row.acquired:
             minute.acquired += row.acquired
-            minute.by_count[count] += row.acquired
+            minute.by_count[count] = minute.by_count.get(count, 0) + row.acquired
         minute.outcomes = [so_far + more for so_far, more in zip(minute.outcomes, row.outcomes, strict=True)]
         minute.renewals += row.renewals
         minute.archived += row.archived
@@ -204,14 +256,44 @@ class _Group:
         if row.held:
             self.held[place][row.minute + 1] += row.held
 
+    def forget(self, end: int) -> None:
+        """Of minutes before `end` stays what later ones begin with."""
+        for place, changes in list(self.held.items()):
+            before = [minute for minute in changes if minute <= end]
+            held = sum(changes.pop(minute) for minute in before)
+            if held:
+                changes[end] = held
+            elif not changes:
+                del self.held[place]
+        for observed in self.lags.values():
+            for minute in sorted(minute for minute in observed if minute < end)[:-1]:
+                del observed[minute]
+        for minute in [minute for minute in self.alive if minute < end]:
+            del self.alive[minute]
+
     def _see(self, first: int, last: int) -> None:
         self.first, self.last = min(self.first, first), max(self.last, last)
 
     def _name(self, place: _Place, topic: str | None) -> None:
-        if place not in self.names or (topic is not None and place not in self._with_topic):
+        if place not in self.names or (topic is not None and place not in self.with_topic):
             self.names[place] = f"{topic or place[0]}-{place[1]}"
         if topic is not None:
-            self._with_topic.add(place)
+            self.with_topic.add(place)
+
+
+def _resumed(state: object) -> _Group:
+    group = decoded(state, _Group)
+    if any(len(minute.outcomes) != len(COUNTED_OUTCOMES) for minute in group.minutes.values()):
+        raise ValueError("a minute counts other outcomes")
+    if not {*group.held, *group.lags} <= group.names.keys():
+        raise ValueError("a partition has no name")
+    held: dict[_Place, dict[int, int]] = defaultdict(lambda: defaultdict(int))
+    for place, changes in group.held.items():
+        held[place].update(changes)
+    group.held = held
+    group.minutes = defaultdict(_Minute, group.minutes)
+    group.lags, group.alive = defaultdict(dict, group.lags), defaultdict(dict, group.alive)
+    return group
 
 
 def _heartbeat(
@@ -236,11 +318,11 @@ def _heartbeat(
         minute.group_epoch = max(minute.group_epoch or 0, event.group_epoch)
 
 
-def _standing_still(group: _Group) -> dict[int, list[_Place]]:
-    """Minutes that the recording covers, at whose start records were held or lag was known, and in which nothing of the
-    partition was finished."""
+def _standing_still(group: _Group, minutes: Iterable[int]) -> dict[int, list[_Place]]:
+    """Of these minutes, in order, those that the recording covers, at whose start records were held or lag was known,
+    and in which nothing of the partition was finished."""
     still: dict[int, list[_Place]] = defaultdict(list)
-    covered = [minute for minute in sorted(group.minutes) if group.covers(minute)]
+    covered = [minute for minute in minutes if group.covers(minute)]
     for place in {**group.held, **group.lags}:
         changes = sorted(group.held.get(place, {}).items())
         observed = group.lags.get(place, {})

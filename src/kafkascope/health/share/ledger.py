@@ -10,7 +10,7 @@ from functools import partial
 
 from kafkascope.health.share.acknowledged import acknowledged, unrecorded
 from kafkascope.health.share.acquired import acquired
-from kafkascope.health.share.book import Book
+from kafkascope.health.share.book import LATE_US, Book
 from kafkascope.health.share.brokers import altered, broker_error, seen, state_written
 from kafkascope.health.share.events import Delivery, ShareEvent
 from kafkascope.health.share.limit import LimitEvidence, decided, is_undecided, limit_of
@@ -56,6 +56,20 @@ class Ledger:
     def state(self) -> object:
         """For JSON, between two events: a ledger that begins with it goes on from there."""
         return encoded(self._book, Book)
+
+    @property
+    def unsettled_since(self) -> int | None:
+        """No row that is still to come has a time before; None if no row is to come."""
+        times = [
+            at
+            for partition in self._book.partitions.values()
+            for at in (
+                *(piece.origin.at_us for pieces in (partition.pieces, partition.limbo) for piece in pieces),
+                *(event.at_us for event in partition.early),
+            )
+        ]
+        # An acknowledgement may come that much before what it acknowledges.
+        return min(times) - LATE_US if times else None
 
     @property
     def evidence(self) -> LimitEvidence:

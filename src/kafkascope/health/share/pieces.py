@@ -170,6 +170,10 @@ class Partition:
         self.links = {}
         self.acked_by, self.acked = None, set()
 
+    def has_of(self, member: str | None) -> bool:
+        """Whether a piece is of that member."""
+        return any(piece.origin.member_id == member for pieces in (self.pieces, self.limbo) for piece in pieces)
+
     def overlapping(self, first: int, last: int) -> list[RangePiece]:
         starts = self.starts
         index = bisect_right(starts, first) - 1

@@ -7,7 +7,7 @@ end of the older connection no longer counts (SharePartitionManager.newContext, 
 4.1 to 4.3).
 """
 
-from kafkascope.health.share.book import LATE_US, Book, Link
+from kafkascope.health.share.book import CROSSED_US, LATE_US, Book, Link
 from kafkascope.health.share.events import Outcome, ShareEvent
 
 SHARE_SESSION_NOT_FOUND = 122
@@ -49,10 +49,14 @@ def forgotten(book: Book, event: ShareEvent) -> None:
 
 def disconnected(book: Book, event: ShareEvent) -> None:
     connection = event.connection_id
-    if connection is None or connection not in book.sessions_of:
+    if connection is None:
         return
-    book.closed.add(connection)
-    for link in book.sessions_of.pop(connection):
+    closed = book.closed
+    while closed and event.at_us - closed[oldest := next(iter(closed))] > CROSSED_US:
+        del closed[oldest]
+    closed.pop(connection, None)
+    closed[connection] = event.at_us
+    for link in book.sessions_of.pop(connection, ()):
         if book.sessions.get(link) == connection:
             _released(book, link, "disconnected", "connection_closed", event)
 
@@ -61,7 +65,8 @@ def _released(book: Book, link: Link, outcome: Outcome, rule: str, event: ShareE
     member, broker = link
     book.sessions.pop(link, None)
     left = book.forgotten.pop(link, ())
-    for partition in book.touched.get(member, ()):
+    touched = book.touched.get(member, {})
+    for partition in list(touched):
         if partition in left:
             continue
         if partition.links.get(member, ("", ""))[0] == broker:
@@ -76,3 +81,8 @@ def _released(book: Book, link: Link, outcome: Outcome, rule: str, event: ShareE
                 partition.limbo.remove(piece)
                 piece.end(outcome, rule, event.at_us, event.exchange_id, note)
                 book.settled(piece)
+        # Members that are gone leave nothing, or state would grow with the age of a lake.
+        if member not in partition.links and not partition.has_of(member):
+            del touched[partition]
+    if not touched:
+        book.touched.pop(member, None)

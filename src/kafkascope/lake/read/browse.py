@@ -2,8 +2,9 @@
 is."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from hashlib import blake2b
 from typing import Any
 
 import pyarrow.compute as pc
@@ -18,11 +19,13 @@ from kafkascope.lake.read.time_ordered import (
     Hits,
     Place,
     RowFilter,
+    TimedFile,
     count_rows,
     files_in_time,
     first_rows,
 )
 from kafkascope.lake.tables import EXCHANGE_ID, body_table, body_table_name
+from kafkascope.limits import MAX_KEPT_TOTALS
 from kafkascope.schema.catalog import apis
 from kafkascope.times import microseconds_of
 
@@ -61,29 +64,48 @@ def is_time(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Slice:
+    """`total` is the number of all matches; None if it needs a lookup of each exchange: a group combined with another
+    filter."""
+
     rows: list[dict[str, Any]]
     after: Place | None  # where the next slice begins; None at the end
+    total: int | None = None
 
 
 def exchanges(
     lake: Lake, filters: ExchangeFilters, after: Place | None, count: int, columns: list[str] | None = None
 ) -> Slice:
     """The first `count` rows after `after`, with these columns or all."""
+    files = files_in_time(lake, [*(_naming_groups(filters.api) if filters.group else ()), EXCHANGES])
+    of_exchanges = files.pop(EXCHANGES, [])
     if filters.group:
-        return _of_group(lake, filters, after, count, columns)
-    files = files_in_time(lake, [EXCHANGES]).get(EXCHANGES, [])
-    hits = first_rows(files, _row_filter(filters), after, count + 1)
-    return Slice(hits.first(count).rows(columns), hits.place(count - 1) if len(hits) > count else None)
+        naming = [file for some in files.values() for file in some]
+        listed = _of_group(of_exchanges, naming, filters, after, count, columns)
+        looked_up = filters.error or filters.status or filters.slower_us is not None
+        return listed if looked_up else replace(listed, total=_total(lake, naming, filters, _naming_filter(filters)))
+    row_filter = _row_filter(filters)
+    hits = first_rows(of_exchanges, row_filter, after, count + 1)
+    total = _total(lake, of_exchanges, filters, row_filter)
+    return Slice(hits.first(count).rows(columns), hits.place(count - 1) if len(hits) > count else None, total)
 
 
-def count_exchanges(lake: Lake, filters: ExchangeFilters) -> int | None:
-    """The number of matches; None if it needs a lookup of each exchange: a group combined with another filter."""
-    if not filters.group:
-        return count_rows(files_in_time(lake, [EXCHANGES]).get(EXCHANGES, []), _row_filter(filters))
-    if filters.error or filters.status or filters.slower_us is not None:
-        return None
-    naming = files_in_time(lake, _naming_groups(filters.api))
-    return count_rows([file for files in naming.values() for file in files], _naming_filter(filters))
+# Totals by lake, filters and files: a file never changes.
+_TOTALS: dict[bytes, int] = {}
+
+
+def _total(lake: Lake, files: list[TimedFile], filters: ExchangeFilters, row_filter: RowFilter) -> int:
+    if any(file.shown is not None for file in files):
+        # Which rows of another tool's file are visible may change without the file.
+        return count_rows(files, row_filter)
+    names = sorted(file.fragment.path for file in files)
+    key = blake2b(repr((lake.id, filters, names)).encode(errors="surrogatepass"), digest_size=16).digest()
+    total = _TOTALS.get(key)
+    if total is None:
+        total = count_rows(files, row_filter)
+        while len(_TOTALS) >= MAX_KEPT_TOTALS:
+            _TOTALS.pop(next(iter(_TOTALS)), None)
+        _TOTALS[key] = total
+    return total
 
 
 def exchange(lake: Lake, exchange_id: str, at: int | None = None) -> dict[str, Any] | None:
@@ -146,12 +168,14 @@ def _all(parts: dict[str, pc.Expression], since: int | None, until: int | None) 
 
 
 def _of_group(
-    lake: Lake, filters: ExchangeFilters, after: Place | None, count: int, columns: list[str] | None
+    of_exchanges: list[TimedFile],
+    naming: list[TimedFile],
+    filters: ExchangeFilters,
+    after: Place | None,
+    count: int,
+    columns: list[str] | None,
 ) -> Slice:
     """The group is in the requests' own tables. Their exchanges are looked up until there are enough."""
-    files_by_table = files_in_time(lake, [*_naming_groups(filters.api), EXCHANGES])
-    of_exchanges = files_by_table.pop(EXCHANGES, [])
-    naming = [file for files in files_by_table.values() for file in files]
     kept: list[dict[str, Any]] = []
     ends: list[Place] = []
     at, step = after, _LOOKED_UP

@@ -1,18 +1,22 @@
-"""What each column of a table is, in a sentence: for the columns that kafkascope adds from docs/, for those of messages
-from the catalog, as in `catalog_fields.about`."""
+"""What each column of a table is, in a sentence: for the columns that kafkascope adds from the manual, for those of
+messages from the catalog, as in `catalog_fields.about`."""
 
+import re
 from collections.abc import Iterable
 from functools import cache
-from pathlib import Path
 
 from kafkascope.columnar.tables import snake_case
 from kafkascope.lake.log_tables import record_types
 from kafkascope.lake.tables import message_of
+from kafkascope.manual_files import manual_text
 from kafkascope.schema.catalog import message
 from kafkascope.schema.prose import sentence
 
-# Lines `table.column: text`, the tables of docs/lake.md and docs/marts.md; a test compares them.
-_FILE = Path(__file__).with_name("columns.txt")
+# Their sections, named like the tables, have a table with a row per column.
+_PAGES = ("docs/lake.md", "docs/marts.md")
+_HEAD = "\n| column | type | is |\n"
+_ROW = re.compile(r"^\| `(\w+)` \| [^|]+ \| (.+) \|$", re.MULTILINE)
+_LINK = re.compile(r"\[([^]]+)\]\([^)]*\)")
 # The sections of columns that all tables of messages have, and all of Kafka's own records.
 BODIES, RECORD_TABLES = "bodies", "records"
 _COMMON = {"ingest_id": "the ingest", "date": "partition: the day of the row's time, in UTC"}
@@ -33,8 +37,15 @@ def column_texts(table: str, columns: Iterable[str]) -> dict[str, str]:
 
 @cache
 def _known() -> dict[str, str]:
-    lines = _FILE.read_text(encoding="utf-8").splitlines()
-    return dict(line.split(": ", 1) for line in lines if line)
+    """`table.column` to its text, as the manual has it."""
+    texts = {}
+    for page in _PAGES:
+        for section in re.split(r"^## ", manual_text(page), flags=re.MULTILINE)[1:]:
+            title, _, body = section.partition("\n")
+            if _HEAD in body:
+                for column, about in _ROW.findall(body):
+                    texts[f"{title.lower()}.{column}"] = _LINK.sub(r"\1", about).replace("`", "").replace("\\|", "|")
+    return texts
 
 
 @cache

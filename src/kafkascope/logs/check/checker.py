@@ -160,7 +160,7 @@ class Checker:
         end = -1 if self._partition.last_offset is None else self._partition.last_offset
         self._partition.segments = 0
         if flushed is not None and end + 1 < flushed and end >= 0:
-            detail = f"the log ends at offset {end}; up to {flushed} it was on disk ({_RECOVERY_POINTS})"
+            detail = f"the log ends at offset {end}, but it was flushed up to {flushed} ({_RECOVERY_POINTS})"
             yield Finding("log ends too early", folder, None, end, detail)
 
     def other(self, file: LogFile) -> Iterator[Finding]:

@@ -50,7 +50,7 @@ class OffsetIndexCheck:
                     "offset index", f"byte {entry.position} isn't the start of a batch", offset=entry.offset
                 )
             elif entry.offset < batch.last_offset:
-                detail = f"names offset {entry.offset}; the batch there ends with {batch.last_offset}"
+                detail = f"points to offset {entry.offset}, but the batch there ends with {batch.last_offset}"
                 self._findings.add("offset index", detail, position=position, offset=entry.offset)
 
     def end(self) -> None:
@@ -101,7 +101,9 @@ class TimeIndexCheck:
 
     def _settle(self, entry: TimeEntry) -> None:
         if self._latest > entry.timestamp:
-            detail = f"says that nothing up to offset {entry.offset} is later than {entry.timestamp}; {self._latest} is"
+            detail = (
+                f"has {entry.timestamp} as the latest time up to offset {entry.offset}, but a record has {self._latest}"
+            )
             self._findings.add("time index", detail, offset=entry.offset)
 
 

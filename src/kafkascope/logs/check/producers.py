@@ -35,14 +35,14 @@ class Producers:
             epoch, last, offset, time = known
             place = {"position": position, "offset": batch.base_offset}
             if batch.producer_epoch < epoch:
-                detail = f"producer {producer} goes on with epoch {batch.producer_epoch} after {epoch}"
+                detail = f"producer {producer} continues with epoch {batch.producer_epoch} after {epoch}"
                 findings.add("producer epoch goes back", detail, **place)
             elif batch.is_control:
                 sequence = last if batch.producer_epoch == epoch else -1
             elif batch.producer_epoch == epoch and last >= 0 and offset >= self._hole:
                 expected = 0 if last == _HIGHEST else last + 1
                 if batch.base_sequence != expected and batch.max_timestamp - time < _FORGOTTEN_MS:
-                    detail = f"producer {producer} goes on with sequence {batch.base_sequence}, {expected} expected"
+                    detail = f"producer {producer} continues with sequence {batch.base_sequence}, {expected} expected"
                     findings.add("sequence gap", detail, **place)
         elif len(self._known) >= MAX_FOLLOWED_PRODUCERS:
             del self._known[next(iter(self._known))]

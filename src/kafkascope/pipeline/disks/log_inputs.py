@@ -14,7 +14,7 @@ from kafkascope.errors import InputError, KafkascopeError
 from kafkascope.lake.place import Place
 from kafkascope.logs import files as names
 from kafkascope.logs.directories import META_PROPERTIES_FILE, Disk, LogFile, is_data_folder, list_files
-from kafkascope.logs.files import OF_BATCHES, UNKNOWN_FILE, name_of
+from kafkascope.logs.files import OF_BATCHES, PRODUCER_SNAPSHOT, SEGMENT, UNKNOWN_FILE, name_of
 from kafkascope.logs.small_files import parse_small_file
 from kafkascope.pipeline.disks.place_disk import disk_of, open_file
 
@@ -22,6 +22,7 @@ from kafkascope.pipeline.disks.place_disk import disk_of, open_file
 # known by their offsets aren't read twice in any case.
 _END_BYTES = 1 << 16
 _AT_ONCE = 16
+TO_INGEST = (*OF_BATCHES, PRODUCER_SNAPSHOT)
 # Only a broker's folders have these.
 _MARKERS = {"meta.properties", "partition.metadata", "leader-epoch-checkpoint"}
 # Copies of indexes of tiered storage.
@@ -36,7 +37,8 @@ _CHECKPOINTS = {
 
 @dataclass(frozen=True, slots=True)
 class LogInput:
-    """A segment or snapshot, `size` bytes of it. `last` says that a broker may be writing it."""
+    """A segment, a metadata snapshot or a producer snapshot, `size` bytes of it. `last` says that a broker may be
+    writing it. Of the newest segment of a folder, `listed` are the base offsets of all segments there."""
 
     uri: str
     kind: str
@@ -53,15 +55,19 @@ class LogInput:
     high_watermark: int | None = None
     recovery_point: int | None = None
     clean_until: int | None = None
+    listed: tuple[int, ...] | None = None
 
     @property
     def key(self) -> str:
         return log_key(self.uri, self.cluster_id, self.broker, self.topic, self.topic_id, self.partition)
 
     def digest(self) -> str:
-        """Replicas have the same bytes: whose they are counts too."""
+        """Replicas have the same bytes: whose they are counts too. Where a segment is gone, the newest one has another
+        digest: an ingest then says what is left."""
         name = self.uri.rpartition("/")[2]
         hasher = blake2b(f"{self.key}\n{name}\n{self.size}\n".encode(), digest_size=16)
+        if self.listed is not None:
+            hasher.update(repr(self.listed).encode())
         file = open_file(self.uri)
         try:
             last = b""
@@ -113,7 +119,7 @@ class _Beside:
     disk: Disk
     kept: dict[str, Any] = field(default_factory=dict)
 
-    def input(self, file: LogFile) -> LogInput:
+    def input(self, file: LogFile, listed: tuple[int, ...] | None) -> LogInput:
         folder = file.folder
         data = folder if self._once(folder, lambda: is_data_folder(self.disk, folder)) else folder.rpartition("/")[0]
         offsets = {name: self._offset(f"{data}/{of}", file) for name, of in _CHECKPOINTS.items()}
@@ -130,6 +136,7 @@ class _Beside:
             self._small(f"{folder}/partition.metadata", names.PARTITION_METADATA).get("topic_id"),
             self._small(f"{data}/{META_PROPERTIES_FILE}", names.META_PROPERTIES).get("cluster.id"),
             **offsets,
+            listed=listed,
         )
 
     def _offset(self, path: str, file: LogFile) -> int | None:
@@ -163,9 +170,14 @@ def find_logs(place: Place, listing: Iterable[fs.FileInfo] = ()) -> Iterator[Log
     object store."""
     disk = disk_of(place, listing)
     beside = _Beside(disk)
+    bases: dict[str, list[int]] = {}
     for file in list_files(place.path if place.local else place.uri, disk):
-        if file.left_alone is None and file.kind in OF_BATCHES:
-            yield beside.input(file)
+        if file.left_alone is not None or file.kind not in TO_INGEST:
+            continue
+        if file.kind == SEGMENT and not file.named:
+            bases.setdefault(file.folder, []).append(file.base_offset or 0)
+        # It comes after the others.
+        yield beside.input(file, tuple(bases[file.folder]) if file.last else None)
 
 
 def digests_of(inputs: list[LogInput]) -> list[str | InputError]:
@@ -182,9 +194,9 @@ def _digest(log: LogInput) -> str | InputError:
 
 
 def is_log_name(name: str) -> bool:
-    """Whether a file of that name has batches."""
+    """Whether a file of that name has rows in a lake."""
     known = name_of(name)
-    return known.kind in OF_BATCHES and known.left_alone is None
+    return known.kind in TO_INGEST and known.left_alone is None
 
 
 def of_brokers(paths: Iterable[tuple[str, ...]]) -> set[tuple[str, ...]]:
@@ -199,6 +211,6 @@ def of_brokers(paths: Iterable[tuple[str, ...]]) -> set[tuple[str, ...]]:
 
 
 def kind_of_other(path: str) -> str | None:
-    """What a file of a broker is that has no batches; None for any other file."""
+    """What a file of a broker is that has no rows in a lake; None for any other file."""
     kind = name_of(os.path.basename(path)).kind
-    return None if kind in (*OF_BATCHES, UNKNOWN_FILE) else kind
+    return None if kind in (*TO_INGEST, UNKNOWN_FILE) else kind

@@ -68,7 +68,7 @@ class StoreFile:
         self._uri = uri
         self._place = place_of(uri)
         if self._place.info().type != fs.FileType.File:
-            raise NotFoundError(f"{uri}: there is no such file")
+            raise NotFoundError(f"{uri}: no such file")
         with filesystem_errors(uri):
             self._file = self._place.filesystem.open_input_file(self._place.path)
 

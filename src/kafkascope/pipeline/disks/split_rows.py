@@ -4,6 +4,7 @@ the next batch; batches that the lake has are left out."""
 import json
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,18 +14,29 @@ import pyarrow.compute as pc
 from kafkascope.capture.exchanges.exchange_columns import TIME
 from kafkascope.codec.records.record_types import Record
 from kafkascope.columnar.decode import ERROR
-from kafkascope.errors import DecodeError, NotFoundError
-from kafkascope.lake.log_tables import CONTROL_RECORDS, LOG_BATCHES, LOG_RECORDS, LOG_SEGMENTS, record_table_name
+from kafkascope.errors import DecodeError, InputError, NotFoundError
+from kafkascope.lake.log_tables import (
+    CONTROL_RECORDS,
+    LOG_BATCHES,
+    LOG_RECORDS,
+    LOG_SEGMENTS,
+    LOG_TABLES,
+    PRODUCER_SNAPSHOTS,
+    record_table_name,
+)
 from kafkascope.lake.shape import to_lake
 from kafkascope.lake.tables import LakeTable, record_table, table_named
 from kafkascope.logs.batch_columns import read_batch_columns
 from kafkascope.logs.batches import Batch, Damage, DamageKind, read_batches
-from kafkascope.logs.files import SNAPSHOT
+from kafkascope.logs.files import PRODUCER_SNAPSHOT, SNAPSHOT
+from kafkascope.logs.producer_snapshot import read_producer_snapshot
 from kafkascope.logs.record_columns import RecordColumns, RecordTable
 from kafkascope.logs.rows import sequence_of
 from kafkascope.logs.typed_records import control_type, framer_of
 from kafkascope.logs.window import Window
 from kafkascope.pipeline.disks.known_offsets import is_new
+from kafkascope.pipeline.disks.log_inputs import LogInput
+from kafkascope.pipeline.disks.place_disk import open_file
 from kafkascope.pipeline.disks.splits import LogSplit
 
 _HARMLESS = (DamageKind.UNFINISHED, DamageKind.ZEROS)
@@ -106,6 +118,10 @@ class SplitReader:
     def items(self) -> Iterator[Rows | Trouble]:
         """`NotFoundError` if the file is gone, or another. The row of `log_segments` is the last one."""
         split = self.split
+        if split.input.kind == PRODUCER_SNAPSHOT:
+            if self._wants(PRODUCER_SNAPSHOTS):
+                yield producer_rows(split.input)
+            return
         with split.open() as window:
             if not split.is_sound(window):
                 raise NotFoundError(f"{split.input.uri}: its batches moved while it was read")
@@ -123,8 +139,7 @@ class SplitReader:
         return self.tables is None or table in self.tables
 
     def _wants_types(self) -> bool:
-        fixed = (LOG_SEGMENTS, LOG_BATCHES, CONTROL_RECORDS, LOG_RECORDS)
-        return self.tables is None or any(name not in fixed for name in self.tables)
+        return self.tables is None or any(name not in LOG_TABLES for name in self.tables)
 
     def _batches(self, window: Window, columns: RecordColumns | None) -> Iterator[Rows | Trouble]:
         split, tally = self.split, self.tally
@@ -316,12 +331,40 @@ class SplitReader:
             "high_watermark": log.high_watermark,
             "recovery_point": log.recovery_point,
             "clean_until": log.clean_until,
+            "listed_segments": log.listed,
             "topic_id": log.topic_id,
             "cluster_id": log.cluster_id,
             "capture_uri": log.uri,
         }
-        schema = pa.schema([column for column in table_named(LOG_SEGMENTS).file_schema if column.name != "ingest_id"])
-        return pa.table([pa.array([row[column.name]], column.type) for column in schema], schema=schema)
+        return _file_rows(table_named(LOG_SEGMENTS), [row]).rows
+
+
+def producer_rows(log: LogInput) -> Rows | Trouble:
+    """All of a producer snapshot."""
+    try:
+        producers = read_producer_snapshot(log.uri, open_file(log.uri))
+    except InputError as error:
+        return Trouble(None, PRODUCER_SNAPSHOT, str(error).removeprefix(f"{log.uri}: "), log.size)
+    known = {
+        "broker": log.broker,
+        "topic": log.topic,
+        "partition": log.partition,
+        "offset": log.base_offset,
+        "topic_id": log.topic_id,
+        "cluster_id": log.cluster_id,
+        "capture_uri": log.uri,
+    }
+    rows = [{**known, **producer} for producer in producers]
+    for row in rows:
+        written, first = row.pop("timestamp"), row["current_txn_first_offset"]
+        row["written_at"] = written * 1000 if 0 <= written <= _LAST_MS else None
+        row["current_txn_first_offset"] = first if first >= 0 else None
+    return _file_rows(table_named(PRODUCER_SNAPSHOTS), rows)
+
+
+def _file_rows(table: LakeTable, rows: list[dict[str, Any]]) -> Rows:
+    schema = pa.schema([column for column in table.file_schema if column.name != "ingest_id"])
+    return Rows(table, pa.table([pa.array([row[c.name] for row in rows], c.type) for c in schema], schema=schema))
 
 
 def _of_record(batch: Batch, record: Record) -> dict[str, object]:

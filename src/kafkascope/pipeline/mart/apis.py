@@ -10,6 +10,7 @@ from kafkascope.lake.marts import MART_CONNECTIONS, MART_STATE
 from kafkascope.pipeline.mart.base.events import ROW_AT
 from kafkascope.pipeline.mart.base.multi_writer import rows_of_several
 from kafkascope.pipeline.mart.increments.kept import kept_rows
+from kafkascope.pipeline.mart.increments.once import once
 from kafkascope.pipeline.mart.increments.plan import Plan
 from kafkascope.pipeline.mart.increments.state import state_paths, state_rows
 from kafkascope.pipeline.mart.increments.sums import Sums
@@ -166,6 +167,7 @@ def api_rows(spark: "SparkSession", exchanges: "DataFrame", plan: Plan, lake: La
     kept = None if lake is None else kept_rows(spark, lake, MART_CONNECTIONS, plan)
     if kept is not None:
         connections = spark.sql(_UNKNOWN_CONNECTIONS, connections=connections, kept=kept)
+    connections = once(spark, connections)
     calls = spark.sql(_CALLS, exchanges=tables["exchanges"])
     counted = spark.sql(_COUNTED, connections=connections)
     state = None if lake is None else state_rows(spark, lake, state_paths(lake, plan), _SUMS.name, _SUMS.columns)

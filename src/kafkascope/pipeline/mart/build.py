@@ -77,8 +77,9 @@ def _built(spark: "SparkSession", lake: Lake, course: Course, report: Report) ->
         facts_plan = course.plans[FACTS]
         collected = spark_jobs.submit(partial(_resumed, report, _facts, own, lake, sources, facts_plan))
         jobs: list[Future[_Made]] = []
+        replaced = set[tuple[str, str]]()
         for part in MART_PARTS:
-            build = partial(_part, part, course.before, collected)
+            build = partial(_part, part, course.before, collected, replaced)
             jobs.append(
                 spark_jobs.submit(partial(_resumed, report, build, own, lake, sources, course.plans[part.name]))
             )
@@ -89,7 +90,7 @@ def _built(spark: "SparkSession", lake: Lake, course: Course, report: Report) ->
         plans[FACTS], (facts, of_facts) = collected.result()
         files = [*of_facts, *(file for _, made in results for file in made)]
         before = {mark: digest_before(facts, mark) for mark in course.checkpoints}
-        counts = commit_build(lake, course, plans, files, before, pool)
+        counts = commit_build(lake, course, plans, files, replaced, before, pool)
         whole, prefix = sources.of(own, BEGINNING), f"mart-{course.run}"
         return {**counts, "share_agreement": write_agreement(own, lake, whole, prefix, counts["share_deliveries"])}
 
@@ -142,8 +143,8 @@ def _facts(spark: "SparkSession", lake: Lake, sources: Sources, plan: Plan) -> t
 
 
 def _part(
-    part: Part, before: Mapping[int, str], collected: "Future[_Made]", spark: "SparkSession", lake: Lake,
-    sources: Sources, plan: Plan,
+    part: Part, before: Mapping[int, str], collected: "Future[_Made]", replaced: set[tuple[str, str]],
+    spark: "SparkSession", lake: Lake, sources: Sources, plan: Plan,
 ) -> list[NewFile]:  # fmt: skip
     def facts() -> LakeFacts:
         made: LakeFacts = collected.result()[1][0]
@@ -151,4 +152,4 @@ def _part(
 
     if part.walks and plan.since != BEGINNING and before.get(plan.since) != digest_before(facts(), plan.since):
         raise OutdatedError
-    return part.write(Build(spark, lake, sources, plan, facts))
+    return [] if plan.idle else part.write(Build(spark, lake, sources, plan, facts, replaced))

@@ -1,7 +1,7 @@
 """Commits what a build of the marts made: each mart at once, and last the states with the account of the build."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 from kafkascope.lake.active import ActiveFile, active_files
@@ -21,10 +21,11 @@ _TABLES = {**MARTS, **KEPT}
 
 
 def commit_build(
-    lake: Lake, course: Course, plans: Mapping[str, Plan], files: list[NewFile], before: Mapping[int, str],
-    pool: ThreadPoolExecutor,
+    lake: Lake, course: Course, plans: Mapping[str, Plan], files: list[NewFile], replaced: Collection[tuple[str, str]],
+    before: Mapping[int, str], pool: ThreadPoolExecutor,
 ) -> dict[str, int]:  # fmt: skip
-    """Returns the number of rows per mart. A build that dies in between leaves marts whose number isn't that of the
+    """Returns the number of rows per mart. `replaced` are tables with paths of files that leave although their segment
+    stays. A build that dies in between leaves marts whose number isn't that of the
     account: the next one makes them from the beginning."""
     number = time.time_ns()
     by_table: dict[str, list[NewFile]] = {name: [] for part in MART_PARTS for name in part.tables}
@@ -35,8 +36,10 @@ def commit_build(
 
     def commit(name: str, plan: Plan, *, whole: bool) -> None:
         def leaves(file: ActiveFile) -> bool:
-            return whole or not is_kept(file, plan)
+            return whole or not is_kept(file, plan) or (name, file.path) in replaced
 
+        if plan.idle:
+            return
         if plan.since == BEGINNING:
             replace(lake, _TABLES[name], by_table[name], number)
         elif by_table[name] or _has(lake, name, leaves):

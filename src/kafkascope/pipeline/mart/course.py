@@ -9,8 +9,8 @@ from kafkascope.lake.home import Lake
 from kafkascope.lake.write.commit import find_table
 from kafkascope.lake.write.replace import build_of
 from kafkascope.pipeline.mart.base.sources import OpenLake
-from kafkascope.pipeline.mart.increments.changes import NO_CHANGE, Account, account_of, change_between
-from kafkascope.pipeline.mart.increments.checkpoints import BEGINNING, proposed, start_of, thinned
+from kafkascope.pipeline.mart.increments.changes import Account, account_of, change_between
+from kafkascope.pipeline.mart.increments.checkpoints import BEGINNING, NO_CHANGE, proposed, start_of, thinned
 from kafkascope.pipeline.mart.increments.manifest import Manifest, read_manifest, rules_digest
 from kafkascope.pipeline.mart.increments.plan import Plan, segment_of
 from kafkascope.pipeline.mart.parts import MART_PARTS, Part
@@ -39,7 +39,7 @@ def course_of(lake: Lake, run: str, *, rebuild: bool) -> Course:
     manifest, state_build, reason = read_manifest(lake)
     opened = OpenLake(lake, *(part.needs for part in MART_PARTS))
     account = account_of(opened.tables, opened.names)
-    first, changed = NO_CHANGE, True
+    first, changed = NO_CHANGE, frozenset(opened.tables)
     if rebuild:
         manifest, reason = None, "as requested"
     elif manifest is not None and manifest.rules != rules_digest():
@@ -47,7 +47,7 @@ def course_of(lake: Lake, run: str, *, rebuild: bool) -> Course:
     if manifest is not None:
         change = change_between(lake, manifest.account, opened.tables, account)
         if change.reason is None:
-            first, changed = change.first, change.any
+            first, changed = change.first, change.tables
         else:
             manifest, reason = None, change.reason
     builds = {name: _build(lake, name) for part in MART_PARTS for name in part.tables}
@@ -74,6 +74,9 @@ def course_of(lake: Lake, run: str, *, rebuild: bool) -> Course:
     checkpoints = tuple(thinned({*known, *(at for at in _proposed(opened) if at > since)}))
     plans = {}
     for part in MART_PARTS:
+        if part.alone and intact[part.name] and not changed & part.needs.keys():
+            plans[part.name] = Plan(part.name, NO_CHANGE, (), run)
+            continue
         has = manifest.states.get(part.name, ()) if manifest is not None and intact[part.name] and part.goes_on else ()
         start = start_of((at for at in has if at in known), min(first, since), ())
         earlier = tuple(at for at in checkpoints if at <= start and at in has)

@@ -16,11 +16,10 @@ from kafkascope.health.incidents.incident import Incident
 from kafkascope.health.incidents.needs import INCIDENT_NEEDS
 from kafkascope.lake.home import Lake
 from kafkascope.lake.marts import MARTS
+from kafkascope.lake.read.mart_rows import rows
 from kafkascope.lake.read.visible_rows import dataset
 from kafkascope.lake.write.files import Files
 from kafkascope.lake.write.replace import replace
-
-_ROWS = 16_384
 
 
 def write_findings(lake: Lake, thresholds: Mapping[str, float], prefix: str) -> list[Finding]:
@@ -48,18 +47,14 @@ def _marts(lake: Lake, needs: Mapping[str, Need]) -> dict[str, Iterator[dict[str
 
 
 def _rows(lake: Lake, name: str, need: Need) -> Iterator[dict[str, Any]]:
-    """Times are whole microseconds. Most rows of a mart are about healthy traffic: these don't become Python
-    objects."""
-    rows = dataset(lake, name)
+    """Most rows of a mart are about healthy traffic: these don't become Python objects."""
+    schema = dataset(lake, name).schema
 
     def column(name: str) -> pc.Expression:
         expression = pc.field(name)
-        return expression.cast(pa.int64()) if pa.types.is_timestamp(rows.schema.field(name).type) else expression
+        return expression.cast(pa.int64()) if pa.types.is_timestamp(schema.field(name).type) else expression
 
-    projection = {name: column(name) for name in need.columns}
-    where = None if need.where is None else need.where(column)
-    for batch in rows.to_batches(columns=projection, filter=where, batch_size=_ROWS):
-        yield from batch.to_pylist()
+    return rows(lake, name, need.columns, None if need.where is None else need.where(column))
 
 
 def _replace(lake: Lake, name: str, rows: list[dict[str, Any]], prefix: str) -> None:

@@ -28,13 +28,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """What every part is built with. `facts` waits for them."""
+    """What every part is built with. `facts` waits for them; `replaced` gets tables with paths of files before the
+    plan's start that new ones replace."""
 
     spark: "SparkSession"
     lake: Lake
     sources: Sources
     plan: Plan
     facts: Callable[[], LakeFacts]
+    replaced: set[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,8 @@ class Part:
     goes_on: bool = False
     # Whether it depends on the facts of the time before a checkpoint.
     walks: bool = False
+    # Whether it depends on nothing but its tables.
+    alone: bool = False
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -68,8 +72,10 @@ def _names(build: Build) -> list[NewFile]:
 
 
 def _share(build: Build) -> list[NewFile]:
-    prefix, walks = build.plan.prefix(build.plan.tail), walks_at_once(build.spark, build.sources.bytes)
-    return share_marts.write_share_marts(build.spark, build.lake, build.sources, prefix, build.facts(), walks)
+    walks = walks_at_once(build.spark, build.sources.bytes)
+    return share_marts.write_share_marts(
+        build.spark, build.lake, build.sources, build.plan, build.facts(), build.replaced, walks
+    )
 
 
 def _streams(build: Build) -> list[NewFile]:
@@ -112,7 +118,7 @@ FACTS = "facts"
 # The first collects what the others need; its state is written with it.
 MART_PARTS = (
     Part(FACTS, (), _brokers, facts.TABLES, whole=("brokers",), goes_on=True),
-    Part("share", (), _share, share.TABLES, whole=("share_deliveries", "share_group_health")),
+    Part("share", ("share_deliveries", "share_group_health"), _share, share.TABLES, goes_on=True, walks=True),
     Part(
         "apis", ("api_latency", "api_errors", "throttling", MART_CONNECTIONS), _apis, apis.TABLES,
         whole=("client_versions",), goes_on=True,
@@ -132,6 +138,7 @@ MART_PARTS = (
             "metadata_at", "partition_events", "group_offsets", "share_state", "open_transactions", "dead_groups",
             "compaction_waste", "log_health",
         ),
+        alone=True,
     ),
     Part("names", (), _names, topics_and_groups.TABLES, whole=("topics", "groups"), goes_on=True),
 )  # fmt: skip

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from typing import Any
+from uuid import UUID
 
 from kafkascope.client.cluster import Cluster, connect
 from kafkascope.client.consumer.options import ConsumerOptions
@@ -17,10 +18,11 @@ from kafkascope.client.share.member import ShareMember
 from kafkascope.client.share.membership import Membership
 from kafkascope.client.share.values import FetchLimits, SharePartition
 from kafkascope.errors import KafkascopeError, ReachError, UsageError
+from kafkascope.pipeline.share.available import Available
 from kafkascope.pipeline.share.batch_offset import BatchOffset, Sets
 from kafkascope.pipeline.share.batches import Batches
 from kafkascope.pipeline.share.dead_letters import write_dead_letters
-from kafkascope.pipeline.share.group_look import GroupLook, check_topics, end_offsets
+from kafkascope.pipeline.share.group_look import GroupLook, check_topics, target_offsets
 from kafkascope.pipeline.share.options import ShareOptions
 from kafkascope.pipeline.share.outcomes import prepare_folder, read_outcomes
 
@@ -30,23 +32,25 @@ _USABLE = 0.5
 # The first batch without renewal; later ones as the sink's pace allows.
 _FIRST_RECORDS = 500
 _MOST_RECORDS = 1_000_000_000
-# Of one fetch: as many records as a broker locks in a partition at most, and bytes that it may send.
-_FETCH_RECORDS, _FETCH_BYTES = 10_000, 16_777_216
-# Brokers may send nothing though they have records (Kafka 4.3.1 on a busy machine): so long isn't believed.
-_PATIENCE = 5.0
-# For the acknowledgements of the last batch before Spark stops the process.
+# Bytes that a broker may send at once.
+_FETCH_BYTES = 16_777_216
+# A fetch waits so long for records at most: acknowledgements and renewals wait with it.
+_LONGEST_FETCH = 0.25
+_SHORTEST_WAIT = 0.05
+# For the last acknowledgements before Spark stops the process.
 _SETTLE_SECONDS = 10.0
 
 
 class Acquirer:
     """Joins the group with the first call of `next_batch`."""
 
-    def __init__(self, options: ShareOptions, on_note: Callable[[str], None], *, available_now: bool = False) -> None:
+    def __init__(self, options: ShareOptions, on_note: Callable[[str], None]) -> None:
         self.options = options
         self.look = GroupLook()
         self._on_note = on_note
-        self._available_now = available_now
+        self._available: Available | None = None
         self._stack = AsyncExitStack()
+        self._cluster: Cluster | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._changed = asyncio.Event()
         self._errors: list[KafkascopeError] = []
@@ -54,6 +58,11 @@ class Acquirer:
         # Seconds that a record of a batch takes from here to its commit, and when the open batch left.
         self._pace: float | None = None
         self._left_at = 0.0
+
+    async def only_available(self) -> None:
+        """Batches have what the topics have now, and nothing later."""
+        cluster, _ = await self._connected()
+        self._available = Available(await target_offsets(cluster, self.options), self.look)
 
     async def next_batch(self, start: BatchOffset, limit: int) -> BatchOffset | None:
         """The batch after `start`, which Spark has committed; None if no record came in the time to wait. Asked for the
@@ -111,36 +120,47 @@ class Acquirer:
         }
 
     async def close(self) -> None:
-        """Sends what is acknowledged, releases the rest, and leaves the group; within the timeout of the settings."""
+        """Sends what is acknowledged, releases the rest, and leaves the group, if brokers respond."""
         if self._batches is not None:
             self._batches.member.close()
             self._pump.fetch, self._pump.flush = False, True
             self._pump.wake()
+            seconds = 0.0 if self._pump.silent_since is not None else min(self._pump.timeout, _SETTLE_SECONDS)
             with suppress(TimeoutError):
-                async with asyncio.timeout(self._cluster.settings.timeout):
+                async with asyncio.timeout(seconds):
                     await asyncio.wait([self._tasks[0]])
         await self._abandon()
 
+    async def _connected(self) -> tuple[Cluster, dict[UUID, str]]:
+        """With the names of the topics."""
+        try:
+            if self._cluster is None:
+                self._cluster = await self._stack.enter_async_context(
+                    connect(self.options.settings(), on_note=self._on_note)
+                )
+            return self._cluster, await check_topics(self._cluster, self.options)
+        except BaseException:
+            await self._abandon()
+            raise
+
     async def _open(self, start: BatchOffset) -> Batches:
         """Joined, or an error that says why not."""
-        settings = self.options.settings()
+        cluster, names = await self._connected()
         try:
-            self._cluster = await self._stack.enter_async_context(connect(settings, on_note=self._on_note))
-            renews = await self._check_versions(self._cluster)
-            topics = await check_topics(self._cluster, self.options)
+            renews = await self._check_versions(cluster)
             membership = Membership(self.options.group, start.member, self.options.topics)
-            limits = FetchLimits(max_bytes=_FETCH_BYTES, max_records=_FETCH_RECORDS)
+            limits = FetchLimits(max_bytes=_FETCH_BYTES)
             self._batches = batches = Batches(ShareMember(membership, limits), start, renews=renews)
-            batches.member.names |= topics
+            batches.member.names |= names
             batches.most_deliveries = self.options.max_delivery_count
             if self.options.outcomes is not None:
                 await asyncio.to_thread(prepare_folder, self.options.outcomes)
-            if self._available_now:
-                batches.targets = await end_offsets(self._cluster, self.options)
-            self._pump = Pump(self._cluster, batches.member, batches.before_poll, self._after_poll)
+            if self._available is not None:
+                batches.targets = self._available.targets
+            self._pump = Pump(cluster, batches.member, batches.before_poll, self._after_poll)
             self._tasks.append(asyncio.create_task(self._run(self._pump)))
             await self._joined(batches)
-            self._tasks.append(asyncio.create_task(self._look_on(batches)))
+            self._tasks.append(asyncio.create_task(self._look_on(batches, cluster)))
         except BaseException:
             self._batches = None
             await self._abandon()
@@ -162,7 +182,7 @@ class Acquirer:
         return renews
 
     async def _joined(self, batches: Batches) -> None:
-        seconds = self._cluster.settings.timeout
+        seconds = self._pump.timeout
         deadline = self._now() + seconds
         while not batches.member.membership.joined:
             self._raise_errors()
@@ -177,6 +197,7 @@ class Acquirer:
         if self._tasks:
             await asyncio.wait(self._tasks)
         self._tasks.clear()
+        self._cluster = None
         await self._stack.aclose()
 
     async def _run(self, pump: Pump) -> None:
@@ -190,11 +211,11 @@ class Acquirer:
         finally:
             self._changed.set()
 
-    async def _look_on(self, batches: Batches) -> None:
+    async def _look_on(self, batches: Batches, cluster: Cluster) -> None:
         """Keeps the lag and prunes the ledger."""
         while True:
             before = batches.committed
-            await self.look.look(self._cluster, self.options)
+            await self.look.look(cluster, self.options)
             # A batch that was committed since isn't part of what is done.
             done = self.look.done if before == batches.committed else set()
             batches.prune(self.look.starts, done)
@@ -204,8 +225,8 @@ class Acquirer:
     async def _collect(self, batches: Batches, limit: int) -> bool:
         """Fetches until there is a batch of that size, brokers have no more, or the time to wait is over."""
         member, begun = batches.member, self._now()
-        quiet_since = begun
         fresh_since: float | None = None
+        wait = min(self.options.max_wait / 2, _LONGEST_FETCH)
         self._pump.fetch = True
         try:
             while True:
@@ -214,22 +235,24 @@ class Acquirer:
                 if fresh >= limit:
                     return True
                 # With records at hand brokers are asked for what they have at once.
-                self._set_wait(member, 0.0 if fresh else self.options.max_wait / 2)
+                self._set_limits(batches, 0.0 if fresh else wait, limit - fresh)
                 if fresh:
                     fresh_since = now if fresh_since is None else fresh_since
                     # A broker that doesn't respond isn't waited for.
                     if member.exhausted or now >= fresh_since + self._collecting_seconds(batches):
                         return True
-                if not fresh and batches.targets is None and now >= begun + self.options.max_wait:
+                elif self._is_over(member, begun, now):
                     return False
-                if not fresh and batches.targets is not None:
-                    quiet_since = quiet_since if self._is_quiet(member) else now
-                    if self._all_read(batches, now - quiet_since):
-                        return False
                 self._pump.wake()
-                await self._wait(now + self.options.max_wait / 2)
+                await self._wait(now + wait)
         finally:
             self._pump.fetch = False
+
+    def _is_over(self, member: ShareMember, begun: float, now: float) -> bool:
+        """For a member without records."""
+        if self._available is not None:
+            return self._available.is_over(member, now)
+        return now >= begun + self.options.max_wait
 
     def _collecting_seconds(self, batches: Batches) -> float:
         """For one batch. Without renewal the locks of its first records count down."""
@@ -237,26 +260,16 @@ class Acquirer:
         return wait if batches.renews else min(wait, batches.lock * _USABLE / 4)
 
     @staticmethod
-    def _set_wait(member: ShareMember, seconds: float) -> None:
-        if member.limits.max_wait != seconds:
-            member.limits = replace(member.limits, max_wait=seconds)
+    def _set_limits(batches: Batches, wait: float, records: int) -> None:
+        """Without renewal nothing is locked that has to wait for a later batch, as far as record batches allow: its
+        locks would end, and brokers archive what that has happened to a few times."""
+        member = batches.member
+        if not batches.renews:
+            records = -(-records // max(len(member.sessions), 1))
+        if member.limits.max_wait != wait:
             for session in member.sessions.values():
                 session.empty_fetches = 0
-
-    @staticmethod
-    def _is_quiet(member: ShareMember) -> bool:
-        """Whether it has its partitions, their brokers have sent nothing, and everything is acknowledged."""
-        return bool(member.membership.assignment) and member.exhausted > 1 and not member.unsettled
-
-    def _all_read(self, batches: Batches, quiet: float) -> bool:
-        """Whether what was there at the start is read, or nobody gives it to us: other members hold the rest."""
-        look, targets = self.look, batches.targets or {}
-        if quiet > 0 and all(
-            partition in look.done or look.starts.get(partition, -1) >= target for partition, target in targets.items()
-        ):
-            return True
-        look.hurry()
-        return quiet >= max(_PATIENCE, self.options.max_wait)
+        member.limits = replace(member.limits, max_wait=wait, max_records=records)
 
     async def _settle(self) -> None:
         """Waits for the results of acknowledgements: Spark may stop the process after this."""
@@ -274,11 +287,15 @@ class Acquirer:
     def _after_poll(self) -> None:
         batches = self._batches
         assert batches is not None
-        batches.take_results()
+        results = batches.take_results()
+        # A short lock has several chances of its renewal.
+        self._pump.longest_wait = min(self._pump.longest_wait, max(batches.lock / 8, _SHORTEST_WAIT))
+        if self._available is not None:
+            self._available.confirm(results)
         problems, batches.member.problems = batches.member.problems, []
         for problem in problems:
             names = ConsumerOptions(self.options.group, self.options.topics)
-            error = problem_error(problem, names, self._cluster, self._topic)
+            error = problem_error(problem, names, self._pump.cluster, self._topic)
             if problem.severe:
                 self._errors.append(error)
             else:
@@ -296,6 +313,10 @@ class Acquirer:
     def _raise_errors(self) -> None:
         if self._errors:
             raise self._errors.pop(0)
+        silent_since, seconds = self._pump.silent_since, self._pump.timeout
+        if silent_since is not None and self._now() >= silent_since + seconds:
+            group, reason = self.options.group, self._pump.last_error
+            raise ReachError(f"share group {group}: no broker has responded for {seconds:g} s: {reason}")
 
     async def _wait(self, until: float) -> None:
         self._changed.clear()

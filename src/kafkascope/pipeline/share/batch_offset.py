@@ -2,14 +2,16 @@
 that the group may deliver again. As JSON and back, the same value; its size is bounded by limits.
 
     {"version": 1, "batch": 7, "member": "YkD…", "at": 1763500000000,
-     "records": [["orders", "z1V…", 0, 3, [[120, 499, 1, 30000], …]], …],
+     "records": [["orders", "z1V…", 0, 3, [[120, 499, 1, 30000], …], 87], …],
      "accept": [["z1V…", 0, [[100, 119]]], …], "reject": [], "dead": []}
 
-An entry of `records` is topic, topic id, partition, the newest leader epoch of its record batches, and the ranges:
-first and last offset, delivery count, and when the first lock ended, in ms after `at`."""
+An entry of `records` is topic, topic id, partition, the newest leader epoch of its record batches, the ranges (first
+and last offset, delivery count, and when the first lock ended, in ms after `at`), and the bytes of a record in the log,
+for the size of fetches."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from kafkascope.client.routing import uuid_key
@@ -37,12 +39,13 @@ class LoggedRange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PartitionRanges:
-    """`epoch` is −1 if unknown."""
+    """Ranges ascend. `epoch` is −1 if unknown, `record_bytes` 0."""
 
     topic: str
     partition: SharePartition
     epoch: int
     ranges: tuple[LoggedRange, ...]
+    record_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +82,9 @@ class BatchOffset:
 def parse_offset(value: Mapping[str, Any]) -> BatchOffset:
     """`InputError` for what this version never wrote: a checkpoint of another source, or of a later version."""
     if not isinstance(value, Mapping) or value.get("version") != VERSION:
-        raise InputError("the checkpoint isn't one of kafkascope-share, or a later version wrote it; use another one")
+        raise InputError(
+            "this isn't a checkpoint of kafkascope-share, or a later version wrote it; use another checkpoint"
+        )
     try:
         return BatchOffset(
             _whole(value["batch"]),
@@ -97,7 +102,7 @@ def parse_offset(value: Mapping[str, Any]) -> BatchOffset:
 def _rows(entries: Iterable[PartitionRanges]) -> list[Any]:
     return [
         [entry.topic, uuid_key(entry.partition.topic_id), entry.partition.partition, entry.epoch,
-         [list(part) for part in entry.ranges]]
+         [list(part) for part in entry.ranges], entry.record_bytes]
         for entry in entries
     ]  # fmt: skip
 
@@ -105,10 +110,17 @@ def _rows(entries: Iterable[PartitionRanges]) -> list[Any]:
 def _entries(rows: Any) -> tuple[PartitionRanges, ...]:
     return tuple(
         PartitionRanges(
-            str(topic), _partition(topic_id, number), _whole(epoch), tuple(_logged(*part) for part in ranges)
+            str(topic), _partition(topic_id, number), _whole(epoch), _ascending(ranges), _whole(more[0]) if more else 0
         )
-        for topic, topic_id, number, epoch, ranges in rows
+        for topic, topic_id, number, epoch, ranges, *more in rows
     )
+
+
+def _ascending(rows: Any) -> tuple[LoggedRange, ...]:
+    ranges = tuple(_logged(*part) for part in rows)
+    if not ranges or any(part.first <= before.last for before, part in pairwise(ranges)):
+        raise ValueError
+    return ranges
 
 
 def _logged(first: Any, last: Any, count: Any, until: Any) -> LoggedRange:

@@ -19,6 +19,7 @@ _SAME_MS = 1_000
 _BATCH_START = Struct(">qii")
 _BATCH_OVERHEAD = 12
 _EVERYTHING = 2**63 - 1
+_Fresh = tuple[int, int, int, float]
 
 
 @dataclass(slots=True)
@@ -48,6 +49,8 @@ class Batches:
         # Nothing from these offsets on is handed out; None without such an end.
         self.targets: Mapping[SharePartition, int] | None = None
         self._epochs: dict[SharePartition, int] = {}
+        # Of a record, by the last delivery.
+        self._record_bytes: dict[SharePartition, float] = {}
 
     def before_poll(self, now: float) -> None:
         """Takes over what was delivered, and renews locks."""
@@ -66,17 +69,17 @@ class Batches:
                 self.ledger.confirm(result.partition, result.first, result.last, result.type)
         return results
 
-    def fresh(self, now: float) -> dict[SharePartition, list[tuple[int, int, int, float]]]:
+    def fresh(self, now: float) -> dict[SharePartition, list[_Fresh]]:
         """Locked records that no committed batch had, while none is open: first and last offset, delivery count, end
         of the lock."""
-        fresh: dict[SharePartition, list[tuple[int, int, int, float]]] = {}
+        fresh: dict[SharePartition, list[_Fresh]] = {}
         for partition, acquired, until in self.member.waiting():
             if until <= now:
                 continue
             end = _EVERYTHING if self.targets is None else self.targets.get(partition, 0) - 1
             for part in self.ledger.fresh(partition, acquired.first, min(acquired.last, end)):
                 fresh.setdefault(partition, []).append((part.first, part.last, acquired.delivery_count, until))
-        return fresh
+        return {partition: _disjoint(parts) for partition, parts in fresh.items()}
 
     def fresh_offsets(self, now: float) -> int:
         return sum(last - first + 1 for parts in self.fresh(now).values() for first, last, _, _ in parts)
@@ -102,7 +105,8 @@ class Batches:
             for entries, ranges in zip((records, dead), kept, strict=True):
                 if ranges:
                     name, epoch = self.member.names[partition.topic_id], self._epochs.get(partition, -1)
-                    entries.append(PartitionRanges(name, partition, epoch, tuple(ranges)))
+                    size = round(self._record_bytes.get(partition, 0))
+                    entries.append(PartitionRanges(name, partition, epoch, tuple(ranges), size))
         if not records and not dead:
             return None
         batch = BatchOffset(
@@ -155,10 +159,22 @@ class Batches:
         self.lock = delivery.lock
         partition = delivery.partition
         self._epochs[partition] = max(_newest_epoch(delivery.data), self._epochs.get(partition, -1))
+        self._record_bytes[partition] = len(delivery.data) / delivery.offsets
         for first, last, _ in delivery.acquired:
             for part, kind in list(self.ledger.known(partition, first, last)):
                 self.counts.known_again += part.size
                 self.member.acknowledge(now, partition, part.first, part.last, kind)
+
+
+def _disjoint(parts: list[_Fresh]) -> list[_Fresh]:
+    """In order, each offset once: a late response of an old leader may have what the new one has locked too."""
+    disjoint: list[_Fresh] = []
+    end = -1
+    for first, last, count, until in sorted(parts):
+        if last >= end:
+            disjoint.append((max(first, end), last, count, until))
+            end = last + 1
+    return disjoint
 
 
 def _continues(previous: LoggedRange, part: LoggedRange) -> bool:

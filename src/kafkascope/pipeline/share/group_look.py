@@ -9,7 +9,7 @@ from uuid import UUID
 
 from kafkascope.client.share.values import SharePartition
 from kafkascope.client.targets import AnyBroker, Coordinator
-from kafkascope.errors import KafkascopeError, RefusedError
+from kafkascope.errors import KafkascopeError, ReachError, RefusedError
 from kafkascope.schema.errors.error_codes import error_name
 from kafkascope.schema.names import clip
 
@@ -86,15 +86,20 @@ async def check_topics(cluster: "Cluster", options: "ShareOptions") -> dict[UUID
     return names
 
 
-async def end_offsets(cluster: "Cluster", options: "ShareOptions") -> dict[SharePartition, int]:
-    """Of every partition of the topics."""
-    from kafkascope.client.describe.offsets import LATEST, fetch_offsets
+async def target_offsets(cluster: "Cluster", options: "ShareOptions") -> dict[SharePartition, int]:
+    """The end of every partition of the topics that has records."""
+    from kafkascope.client.describe.offsets import EARLIEST, LATEST, fetch_offsets
 
     request = {"topics": [{"name": name} for name in options.topics], "allowAutoTopicCreation": False}
     answer = await cluster.call("Metadata", request, to=AnyBroker())
     ids = {topic["name"]: topic["topicId"] for topic in answer.value["topics"]}
     places = [(topic["name"], row["partitionIndex"]) for topic in answer.value["topics"] for row in topic["partitions"]]
-    offsets, gaps = await fetch_offsets(cluster, places, LATEST)
-    if gaps:
-        raise KafkascopeError(f"{clip(str(gaps[0]))}")
-    return {SharePartition(ids[name], number): offset.offset for (name, number), offset in offsets.items()}
+    ends, gaps = await fetch_offsets(cluster, places, LATEST)
+    starts, more = await fetch_offsets(cluster, places, EARLIEST)
+    for gap in (*gaps, *more):
+        raise ReachError(f"{cluster.settings.bootstrap[0]}: {clip(gap.what)}: {gap.detail or gap.error}")
+    return {
+        SharePartition(ids[name], number): end.offset
+        for (name, number), end in ends.items()
+        if end.offset > starts[name, number].offset
+    }

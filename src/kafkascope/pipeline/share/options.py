@@ -23,6 +23,8 @@ _NAMES = (
 _KNOWN = {name.lower(): name for name in _NAMES}
 _LARGEST = 1_000_000_000
 _DEFAULT_RECORDS = 1_000_000
+# As long as Java's consumers: a broker that restarts is waited for.
+_DEFAULT_TIMEOUT = 60.0
 # How long a call of Spark waits for records: a query that is stopped waits as long.
 _DEFAULT_WAIT = 0.5
 _LONGEST_WAIT = 300.0
@@ -60,6 +62,7 @@ class ShareOptions:
             from kafkascope.client.config.file import read_config
 
             settings = settings.merged_over(read_config(path), of_file=True)
+        settings = settings.merged_over(PartialSettings(timeout=_DEFAULT_TIMEOUT))
         return make_settings(settings, lambda _: None)
 
 
@@ -79,7 +82,7 @@ def parse_options(texts: Mapping[str, str]) -> ShareOptions:
     limit = _number(options, "maxdeliverycount", 1)
     dead_letters = options.get("deadlettertable") or None
     if (limit is None) != (dead_letters is None):
-        raise UsageError("maxDeliveryCount and deadLetterTable go together: records beyond that count go to that table")
+        raise UsageError("set both maxDeliveryCount and deadLetterTable: records beyond the count go to the table")
     return ShareOptions(
         bootstrap=options.get("bootstrap") or None,
         group=group,

@@ -21,7 +21,7 @@ from kafkascope.formatting import printable
 from kafkascope.pipeline.share.acquirer import Acquirer
 from kafkascope.pipeline.share.batch_offset import BatchOffset, PartitionRanges, parse_offset
 from kafkascope.pipeline.share.options import SOURCE, ShareOptions
-from kafkascope.pipeline.share.read import read_ranges
+from kafkascope.pipeline.share.read import read_in_task
 from kafkascope.pipeline.share.tasks import cut
 
 T = TypeVar("T")
@@ -44,7 +44,6 @@ class ShareReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, options: ShareOptions) -> None:
         self._options = options
         self._thread: _Thread | None = None
-        self._available_now = False
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
         return BatchOffset(0, uuid_key(UUID(bytes=secrets.token_bytes(16)))).to_json()
@@ -53,7 +52,8 @@ class ShareReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadMaxRows(self._options.max_records)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        self._available_now = True
+        thread = self._running()
+        thread.wait(thread.acquirer.only_available())
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
         thread = self._running()
@@ -74,7 +74,7 @@ class ShareReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, RangesPartition)
-        return read_ranges(partition.entry, partition.at, self._options)
+        return read_in_task(partition.entry, partition.at, self._options)
 
     def commit(self, end: dict[str, Any]) -> None:
         if self._thread is not None:
@@ -87,7 +87,7 @@ class ShareReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _running(self) -> "_Thread":
         if self._thread is None:
-            self._thread = _Thread(self._options, available_now=self._available_now)
+            self._thread = _Thread(self._options)
             _stop_when_terminated()
         return self._thread
 
@@ -95,13 +95,13 @@ class ShareReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 class _Thread:
     """An event loop that runs until `close`."""
 
-    def __init__(self, options: ShareOptions, *, available_now: bool) -> None:
+    def __init__(self, options: ShareOptions) -> None:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(
             target=self._loop.run_forever, name=f"kafkascope reads for {options.group}", daemon=True
         )
         self._thread.start()
-        self.acquirer = self.wait(_acquirer(options, available_now))
+        self.acquirer = self.wait(_acquirer(options))
 
     def wait(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
@@ -115,8 +115,8 @@ class _Thread:
             self._loop.close()
 
 
-async def _acquirer(options: ShareOptions, available_now: bool) -> Acquirer:
-    return Acquirer(options, _note, available_now=available_now)
+async def _acquirer(options: ShareOptions) -> Acquirer:
+    return Acquirer(options, _note)
 
 
 def _note(text: str) -> None:

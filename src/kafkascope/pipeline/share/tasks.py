@@ -1,6 +1,7 @@
 """Cuts a batch into the parts that tasks read. Several tasks may read one partition."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from kafkascope.pipeline.share.batch_offset import LoggedRange, PartitionRanges
 from kafkascope.pipeline.share.options import ShareOptions
@@ -34,4 +35,4 @@ def _parts(entry: PartitionRanges, size: int, count: int) -> list[PartitionRange
             taken += end - position + 1
             position = end + 1
             index += taken == ends[index] and index + 1 < count
-    return [PartitionRanges(entry.topic, entry.partition, entry.epoch, tuple(ranges)) for ranges in parts]
+    return [replace(entry, ranges=tuple(ranges)) for ranges in parts]

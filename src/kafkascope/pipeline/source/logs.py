@@ -21,8 +21,16 @@ from pyspark.sql.datasource import (
 )
 
 from kafkascope.errors import InputError, KafkascopeError, NotFoundError, UsageError
-from kafkascope.lake.log_tables import CONTROL_RECORDS, LOG_BATCHES, LOG_RECORDS, LOG_SEGMENTS, WRITTEN_AT, record_types
+from kafkascope.lake.log_tables import (
+    LOG_RECORDS,
+    LOG_SEGMENTS,
+    LOG_TABLES,
+    PRODUCER_SNAPSHOTS,
+    WRITTEN_AT,
+    record_types,
+)
 from kafkascope.lake.tables import DATE, INGEST_ID, table_named
+from kafkascope.logs.files import PRODUCER_SNAPSHOT
 from kafkascope.logs.typed_records import topic_of_type
 from kafkascope.pipeline.disks.bounds import Bounds
 from kafkascope.pipeline.disks.log_inputs import LogInput
@@ -46,7 +54,7 @@ class SplitPartition(InputPartition):
 
 
 def is_log_table(table: str) -> bool:
-    return table in (LOG_SEGMENTS, LOG_BATCHES, LOG_RECORDS, CONTROL_RECORDS) or table in record_types()
+    return table in LOG_TABLES or table in record_types()
 
 
 def log_schema(table: str, *, contents: bool) -> pa.Schema:
@@ -93,6 +101,8 @@ class LogReader(DataSourceReader):
 
     def _may_have(self, log: LogInput) -> bool:
         """By the names of a file and its folders."""
+        if (log.kind == PRODUCER_SNAPSHOT) != (self._options.table == PRODUCER_SNAPSHOTS):
+            return False
         topic = topic_of_type(record_types().get(self._options.table))
         if topic is not None and log.topic != topic:
             return False

@@ -3,14 +3,14 @@
 import shlex
 from typing import Any
 
-from kafkascope.formatting import percent, span
+from kafkascope.formatting import count, percent, span
 from kafkascope.markup import Html, el
 from kafkascope.report.charts.figure import more
 from kafkascope.report.html.icons import badge
 from kafkascope.report.html.prose import advice, prose
 from kafkascope.report.page.links import Links
 from kafkascope.report.summaries.findings import EvidenceLink, ShownFinding
-from kafkascope.report.words import clock, interval, lasting, number
+from kafkascope.report.words import clock, interval, lasting
 
 _KINDS = {
     "share_group": "share group",
@@ -89,10 +89,10 @@ def figure_value(name: str, value: Any) -> str:
 def _evidence(finding: ShownFinding, links: Links) -> Html | None:
     if not finding.evidence:
         return None
-    count = len(finding.evidence) + finding.evidence_left_out
+    exchanges = count(len(finding.evidence) + finding.evidence_left_out, "exchange")
     return el(
         "details",
-        el("summary", f"Evidence: {number(count)} exchange{'' if count == 1 else 's'}"),
+        el("summary", f"Evidence: {exchanges}"),
         el("ul", [el("li", _proof(proof, links)) for proof in finding.evidence], class_="evidence"),
         more(finding.evidence_left_out, "in the table findings of the lake"),
     )

@@ -1,5 +1,6 @@
 """Renders the incidents: each with its cause, its impact, what to do, its consequences, and its findings, folded."""
 
+from kafkascope.formatting import count
 from kafkascope.markup import Html, el
 from kafkascope.report.charts.figure import empty, more, tiles
 from kafkascope.report.html.icons import STATE_WORDS, badge, icon
@@ -136,7 +137,7 @@ def _findings(incident: ShownIncident, by_key: dict[_Key, ShownFinding], links: 
     findings = [by_key[finding_key(part)] for part in incident.consequences if finding_key(part) in by_key]
     if not findings:
         return None
-    words = f"{number(len(findings))} finding{'' if len(findings) == 1 else 's'} with figures and evidence"
+    words = f"{count(len(findings), 'finding')} with figures and evidence"
     return el(
         "details",
         el("summary", words),

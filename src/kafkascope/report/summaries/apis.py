@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from kafkascope.lake.home import Lake
-from kafkascope.report.summaries.mart_rows import rows
+from kafkascope.lake.read.mart_rows import rows
 from kafkascope.report.summaries.scope import Scope
 
 _MOST_APIS = 100

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from kafkascope.lake.home import Lake
-from kafkascope.report.summaries.mart_rows import rows
+from kafkascope.lake.read.mart_rows import rows
 from kafkascope.report.summaries.scope import Scope
 from kafkascope.schema.releases import newest_release, release_order
 

@@ -5,8 +5,8 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
 from kafkascope.lake.home import Lake
+from kafkascope.lake.read.mart_rows import rows
 from kafkascope.report.summaries.buckets import Buckets, buckets_of
-from kafkascope.report.summaries.mart_rows import rows
 from kafkascope.report.summaries.scope import Scope
 
 _MOST_BROKERS = 32

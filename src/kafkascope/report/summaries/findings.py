@@ -15,8 +15,8 @@ from kafkascope.health.findings.rules.rule import Severity
 from kafkascope.health.incidents.diagnosis import verdict_of
 from kafkascope.health.incidents.incident import key_of
 from kafkascope.lake.home import Lake
+from kafkascope.lake.read.mart_rows import Row, rows
 from kafkascope.report.summaries.incidents import Incidents, incidents_in, shown_incidents
-from kafkascope.report.summaries.mart_rows import Row, rows
 from kafkascope.report.summaries.recorded import exchanges_in
 from kafkascope.report.summaries.scope import Scope, both, moment
 

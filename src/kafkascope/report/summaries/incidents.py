@@ -9,7 +9,7 @@ from typing import Any
 from kafkascope.health.findings.diagnosis import SEVERITIES
 from kafkascope.health.incidents.incident import Consequence, FindingKey, Incident, incident_order
 from kafkascope.lake.home import Lake
-from kafkascope.report.summaries.mart_rows import Row, rows
+from kafkascope.lake.read.mart_rows import Row, rows
 
 # With more, a page is only a list, and the mart is a better one.
 MOST_INCIDENTS = 100

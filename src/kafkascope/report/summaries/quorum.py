@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafkascope.lake.home import Lake
+from kafkascope.lake.read.mart_rows import batches, rows
 from kafkascope.report.summaries.buckets import Buckets, buckets_of
-from kafkascope.report.summaries.mart_rows import batches, rows
 from kafkascope.report.summaries.scope import Scope, both
 
 MOST_CLUSTERS = 6

@@ -4,8 +4,8 @@ import pyarrow.compute as pc
 
 from kafkascope.lake.active import active_files
 from kafkascope.lake.home import Lake
+from kafkascope.lake.read.mart_rows import batches
 from kafkascope.lake.read.visible_rows import open_as_of_now, table_as_stored, visible_rows
-from kafkascope.report.summaries.mart_rows import batches
 from kafkascope.report.summaries.scope import Scope, both
 
 _EXCHANGES = "exchanges"

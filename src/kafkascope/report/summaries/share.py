@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from kafkascope.lake.home import Lake
+from kafkascope.lake.read.mart_rows import rows
 from kafkascope.report.summaries.buckets import Buckets, buckets_of
-from kafkascope.report.summaries.mart_rows import rows
 from kafkascope.report.summaries.scope import Scope, both, of_groups
 from kafkascope.report.summaries.share_pictures import OUTCOMES, Ints, Pictures, draw
 from kafkascope.report.summaries.share_survey import MemberTotals, PartitionTotals, ShareGroupTotals, survey

@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 
 from kafkascope.health.share.events import Outcome
 from kafkascope.lake.home import Lake
+from kafkascope.lake.read.mart_rows import batches
 from kafkascope.report.summaries.buckets import Buckets
-from kafkascope.report.summaries.mart_rows import batches
 from kafkascope.report.summaries.scope import Scope, both, of_groups
 
 OUTCOMES: tuple[str, ...] = get_args(Outcome)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafkascope.lake.home import Lake
-from kafkascope.report.summaries.mart_rows import batches
+from kafkascope.lake.read.mart_rows import batches
 from kafkascope.report.summaries.scope import Scope, both, of_groups
 
 _Key = tuple[Any, ...]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from heapq import nlargest
 
 from kafkascope.lake.home import Lake
-from kafkascope.report.summaries.mart_rows import Row, rows
+from kafkascope.lake.read.mart_rows import Row, rows
 from kafkascope.report.summaries.scope import MINUTE_US, Scope, both, of_groups
 from kafkascope.report.summaries.share import natural
 from kafkascope.report.summaries.streams_lanes import TaskLane, TaskLanes

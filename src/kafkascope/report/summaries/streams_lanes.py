@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from kafkascope.lake.home import Lake
+from kafkascope.lake.read.mart_rows import Row, batches, rows
 from kafkascope.report.summaries.buckets import step_for
-from kafkascope.report.summaries.mart_rows import Row, batches, rows
 from kafkascope.report.summaries.scope import Scope, both, of_groups
 from kafkascope.report.summaries.share import natural
 

@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from kafkascope.lake.home import Lake
+from kafkascope.lake.read.mart_rows import batches, rows
 from kafkascope.lake.read.visible_rows import GROWN_FROM
-from kafkascope.report.summaries.mart_rows import batches, rows
 from kafkascope.report.summaries.scope import Scope
 
 _MOST_CAPTURES = 60

@@ -16,18 +16,18 @@ from kafkascope.cli.live.options import live_options
 @click.option("--reject", is_flag=True, help="Reject each record: no member gets it again.")
 @click.option("--ask", is_flag=True, help="Ask what to do with each record.")
 @click.option("--max", "most", metavar="N", type=click.IntRange(1, 10**12), help="Stop after this many records.")
-@click.option("--for", "lasting", metavar="DURATION", help="Stop after that long; without it, at Ctrl-C.")
-@click.option("--records", is_flag=True, help="Keys, values and headers too.")
-@click.option("--full", is_flag=True, help="With --records: every byte of them, however long.")
-@click.option("--json", "as_json", is_flag=True, help="A line of JSON for each record.")
+@click.option("--for", "lasting", metavar="DURATION", help="Stop after this time; without it, run until Ctrl-C.")
+@click.option("--records", is_flag=True, help="Print keys, values and headers too.")
+@click.option("--full", is_flag=True, help="With --records: print them in full, however long.")
+@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON per record.")
 @live_options
 def run(host: str, topics: tuple[str, ...], lasting: str | None, **options: Any) -> int:
-    """Take records from a share group.
+    """Consume records as a member of a share group.
 
-    Other members don't get a record that this one holds. Every delivery counts against the group's delivery limit, so
-    choose what happens to the records: --accept, --release, --reject or --ask.
+    While this member holds a record, no other member gets it. Every delivery counts against the group's delivery limit,
+    so choose what happens to the records: --accept, --release, --reject or --ask.
 
-    Exits with 1 when the cluster refuses or an acknowledgement did not count, with 4 when it can't be reached.
+    Exits with 1 if the cluster refuses or an acknowledgement fails, with 4 if the cluster can't be reached.
     """
     from kafkascope.cli.live.consume_run import ConsumeOptions, consume
     from kafkascope.cli.live.options import settings_from

@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from kafkascope.explorer.facts.field_places import field_places, places_in
 from kafkascope.explorer.facts.kips import kip_apis
-from kafkascope.explorer.facts.manual import Heading, ManualPage, headings, manual_pages, manual_text
+from kafkascope.explorer.facts.manual import Heading, ManualPage, headings, manual_pages
+from kafkascope.manual_files import manual_text
 from kafkascope.schema.api_facts import family_of
 from kafkascope.schema.catalog import apis, index, message
 from kafkascope.schema.errors.error_codes import error_codes

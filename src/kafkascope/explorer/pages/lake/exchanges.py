@@ -10,7 +10,7 @@ from kafkascope.errors import NotFoundError, UsageError
 from kafkascope.explorer.facts.lake_values import plain
 from kafkascope.explorer.page import Page
 from kafkascope.lake.home import Lake
-from kafkascope.lake.read.browse import ANY_ERROR, ExchangeFilters, count_exchanges, exchanges, parse_place, place_of
+from kafkascope.lake.read.browse import ANY_ERROR, ExchangeFilters, exchanges, parse_place, place_of
 from kafkascope.limits import MAX_LISTED_EXCHANGES
 from kafkascope.schema.catalog import apis
 from kafkascope.schema.errors.error_codes import find_error
@@ -58,7 +58,7 @@ def make(lake: Lake, **values: str) -> Page:
         "asked": values,
         "filtered": bool(filters),
         "exchanges": [plain(row) | {"at": place_of(row).at} for row in listed.rows],
-        "total": count_exchanges(lake, selection),
+        "total": listed.total,
         "before": before,
         "next": urlencode(filters | {"after": str(listed.after), "back": _THEN.join(trail)}) if listed.after else None,
         "previous": _previous(filters, back),

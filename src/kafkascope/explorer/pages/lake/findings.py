@@ -7,8 +7,8 @@ from kafkascope.errors import InputError
 from kafkascope.explorer.page import Page
 from kafkascope.health.findings.rules.table import RULES
 from kafkascope.lake.home import Lake
+from kafkascope.lake.read.mart_rows import has_marts
 from kafkascope.report.summaries.findings import ShownFinding, findings_in
-from kafkascope.report.summaries.mart_rows import has_marts
 from kafkascope.report.summaries.scope import Scope
 from kafkascope.times import iso_of
 

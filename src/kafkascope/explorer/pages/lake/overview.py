@@ -6,11 +6,11 @@ from kafkascope.explorer.facts.lake_values import plain
 from kafkascope.explorer.page import Page
 from kafkascope.lake.home import Lake
 from kafkascope.lake.read.log_rows import listed_tables
+from kafkascope.lake.read.mart_rows import has_marts
 from kafkascope.lake.read.visible_rows import captures_rows
 from kafkascope.lake.upkeep.info import info
 from kafkascope.limits import MAX_SHOWN_RECORDINGS
 from kafkascope.report.summaries.findings import findings_in
-from kafkascope.report.summaries.mart_rows import has_marts
 from kafkascope.report.summaries.scope import Scope
 
 _COLUMNS = "capture_uri kind bytes packets frames exchanges first_at last_at lost_bytes tls_bytes tcp_bytes".split()

@@ -69,12 +69,11 @@ def _passing_errors(episode: Episode, limits: Limits) -> SeverityAndSummary | No
     return ("warning" if lasting else "info"), summary
 
 
-def _unanswered(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
+def _unanswered(episode: Episode, limits: Limits) -> str | None:
     missing, calls = episode.number("unanswered"), max(1, episode.number("calls"))
     if missing < limits["calls"] or missing / calls < limits["share"]:
         return None
-    summary = f"{_api(episode)} got no response to {missing:,.0f} of {calls:,.0f} calls ({percent(missing / calls)})."
-    return "warning", summary
+    return f"{_api(episode)} got no response to {missing:,.0f} of {calls:,.0f} calls ({percent(missing / calls)})."
 
 
 def _slow(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
@@ -88,37 +87,34 @@ def _slow(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     return ("critical" if worst >= limits["critical_ms"] else "warning"), summary
 
 
-def _throttled(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
+def _throttled(episode: Episode, limits: Limits) -> str | None:
     total = episode.number("throttle_ms")
     if total < limits["ms"]:
         return None
-    summary = (
+    return (
         f"Client {quoted(episode.subject)} was throttled in {count(episode.number('throttled'), 'response')} for "
         f"{span(total)} in all, at most {span(episode.number('max_throttle_ms'))} at a time: "
         f"{name_counts(episode.named['apis'], 3)}."
     )
-    return "warning", summary
 
 
-def _versions_dropped(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
+def _versions_dropped(episode: Episode, limits: Limits) -> str | None:
     calls = episode.number("calls")
     if calls < limits["calls"]:
         return None
     releases = first_names(sorted(episode.named["last_releases"]), 5)
-    summary = (
+    return (
         f"{quoted(episode.subject)} uses versions that the newest release no longer serves, in "
         f"{count(calls, 'call')}: {names(episode.named['versions'])}; last served by Kafka {releases}."
     )
-    return "warning", summary
 
 
-def _unknown(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
+def _unknown(episode: Episode, limits: Limits) -> str | None:
     calls = episode.number("calls")
     if calls < limits["calls"]:
         return None
     clients = names(episode.named["clients"])
-    summary = f"{quoted(episode.subject)} isn't in any known release; {count(calls, 'call')} by {clients}."
-    return "info", summary
+    return f"{quoted(episode.subject)} isn't in any known release; {count(calls, 'call')} by {clients}."
 
 
 def _api(episode: Episode) -> str:

@@ -2,7 +2,7 @@
 
 from kafkascope.formatting import count, percent, size, span
 from kafkascope.health.findings.episodes import Episode
-from kafkascope.health.findings.rules.rule import Limits, Rule, SeverityAndSummary, Threshold
+from kafkascope.health.findings.rules.rule import Limits, Rule, Threshold
 from kafkascope.health.findings.words import name_counts, nodes, quoted, times
 
 _HEALTH = ("log_health",)
@@ -24,7 +24,7 @@ def _what(episode: Episode) -> str:
     return quoted(episode.subject.partition(" of cluster ")[0].partition(" at ")[0])
 
 
-def _damaged(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
+def _damaged(episode: Episode, limits: Limits) -> str | None:
     if episode.number("places") < limits["places"]:
         return None
     damaged = episode.number("damaged_bytes")
@@ -32,62 +32,59 @@ def _damaged(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
         episode.number("bad_crc")
     )
     what += [f"{size(int(damaged))} that can't be read"] * bool(damaged)
-    return "critical", f"The log of {_where(episode)} is damaged: {' and '.join(what) or 'records of unknown types'}."
+    return f"The log of {_where(episode)} is damaged: {' and '.join(what) or 'records of unknown types'}."
 
 
-def _differ(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
+def _differ(episode: Episode, limits: Limits) -> str | None:
     batches = episode.number("batches")
     if batches < limits["batches"]:
         return None
     first = episode.samples("offsets")[0]
     return (
-        "critical",
         f"{count(batches, 'batch', 'batches')} of {_where(episode)} differ from other replicas, from offset"
-        f" {quoted(first)} on.",
+        f" {quoted(first)} on."
     )
 
 
-def _short(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
+def _short(episode: Episode, limits: Limits) -> str | None:
     records = episode.number("records")
     if records < limits["records"]:
         return None
-    return "warning", f"The log of {_where(episode)} ends {count(records, 'record')} before that of another replica."
+    return f"The log of {_where(episode)} ends {count(records, 'record')} before that of another replica."
 
 
-def _compaction(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
+def _compaction(episode: Episode, limits: Limits) -> str | None:
     whole, dropped = episode.number("bytes"), episode.number("superseded_bytes")
     if dropped < limits["bytes"] or dropped < limits["share"] * whole:
         return None
     return (
-        "warning",
-        f"{percent(dropped / whole)} of the records of {_where(episode)} have been replaced by later ones, and are"
-        f" still there: {size(int(dropped))}.",
+        f"{percent(dropped / whole)} of the records of {_where(episode)} are superseded by later ones but not yet"
+        f" removed: {size(int(dropped))}."
     )
 
 
-def _leaderless(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
+def _leaderless(episode: Episode, limits: Limits) -> str | None:
     still = episode.number("still")
     if episode.length_ms < limits["ms"]:
         return None
     lasted = f"for {span(episode.length_ms)}" + (", up to the end of the log" if still else "")
-    return "critical", f"{_what(episode)} had no leader {lasted}."
+    return f"{_what(episode)} had no leader {lasted}."
 
 
-def _under_replicated(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
+def _under_replicated(episode: Episode, limits: Limits) -> str | None:
     if episode.length_ms < limits["ms"]:
         return None
     missing = nodes(episode.named["missing"])
-    return "warning", f"{_what(episode)} had replicas out of sync for {span(episode.length_ms)}: {missing}."
+    return f"{_what(episode)} had replicas out of sync for {span(episode.length_ms)}: {missing}."
 
 
-def _changes(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
+def _changes(episode: Episode, limits: Limits) -> str | None:
     changes = episode.number("changes")
     if changes < limits["changes"]:
         return None
     return (
-        "warning",
         f"The leader of {_what(episode)} changed {times(changes)} in {span(episode.length_ms)}; new leaders:"
-        f" {nodes(episode.named['leaders'])}.",
+        f" {nodes(episode.named['leaders'])}."
     )
 
 
@@ -96,35 +93,33 @@ def _transaction(episode: Episode) -> str:
     return f"transactional id {name_counts(ids)}" if ids else f"producer {name_counts(producers)}"
 
 
-def _hanging(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
+def _hanging(episode: Episode, limits: Limits) -> str | None:
     if episode.number("open_ms") < limits["ms"]:
         return None
     return (
-        "critical",
-        f"A transaction in {_what(episode)} hangs: its coordinator doesn't know it, and nobody will end it"
+        f"A transaction in {_what(episode)} hangs: its coordinator doesn't know it, so nothing will end it"
         f" ({_transaction(episode)}). Readers of committed records wait at offset"
-        f" {quoted(episode.samples('offsets')[0])}, {count(episode.number('waiting'), 'record')} before the end.",
+        f" {quoted(episode.samples('offsets')[0])}, {count(episode.number('waiting'), 'record')} before the end."
     )
 
 
-def _open(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
+def _open(episode: Episode, limits: Limits) -> str | None:
     lasted = episode.number("open_ms")
     if lasted < limits["ms"]:
         return None
     return (
-        "warning",
         f"A transaction in {_what(episode)} was open for {span(lasted)} ({_transaction(episode)}). Readers of committed"
-        f" records wait at offset {quoted(episode.samples('offsets')[0])}.",
+        f" records wait at offset {quoted(episode.samples('offsets')[0])}."
     )
 
 
-def _silent(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
+def _silent(episode: Episode, limits: Limits) -> str | None:
     silent = episode.number("silent_ms")
     if silent < limits["days"] * 86_400_000:
         return None
     lag = episode.number("lag")
     waiting = f"; {count(lag, 'record')} waited" if lag else ""
-    return "info", f"Group {quoted(episode.subject)} hasn't committed for {_long(silent)}{waiting}."
+    return f"Group {quoted(episode.subject)} hasn't committed for {_long(silent)}{waiting}."
 
 
 def _long(ms: float) -> str:
@@ -132,14 +127,14 @@ def _long(ms: float) -> str:
     return count(days, "day") if days > 2 else span(ms)
 
 
-def _gone(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
+def _gone(episode: Episode, limits: Limits) -> str | None:
     topics = episode.named["topics"]
     if len(topics) < limits["topics"]:
         return None
-    return "info", f"Group {quoted(episode.subject)} has offsets of topics that don't exist: {name_counts(topics)}."
+    return f"Group {quoted(episode.subject)} has offsets of topics that don't exist: {name_counts(topics)}."
 
 
-def _share_state(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
+def _share_state(episode: Episode, limits: Limits) -> str | None:
     recorded, written = episode.number("only_recorded"), episode.number("only_written")
     if recorded + written < limits["records"]:
         return None
@@ -148,9 +143,8 @@ def _share_state(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     parts = [f"{count(recorded, 'record')} only in the recording"] * bool(recorded)
     parts += [f"{count(written, 'record')} only on disk"] * bool(written)
     return (
-        "warning",
         f"Recorded deliveries and the brokers' share state of {where} differ: {' and '.join(parts)}; offsets"
-        f" {quoted(', '.join(episode.samples('offsets')[:3]))}.",
+        f" {quoted(', '.join(episode.samples('offsets')[:3]))}."
     )
 
 
@@ -161,18 +155,18 @@ RULES = (
         "replica_log",
         "A replica's log has batches with a wrong checksum, or bytes that can't be read.",
         _HEALTH,
-        (Threshold("places", 1, "places", "a sound disk has none"),),
-        f"Every place: {_CHECK}. If other replicas are sound: {_COPY}",
+        (Threshold("places", 1, "places", "an intact log has none"),),
+        f"List the places: {_CHECK}. If other replicas are intact: {_COPY}",
         _damaged,
     ),
     Rule(
         "log_replicas_differ",
         "critical",
         "replica_log",
-        "Replicas have other bytes at the same offsets, where compaction hasn't been.",
+        "Replicas have different bytes at the same offsets, where compaction hasn't rewritten them.",
         _HEALTH,
         (Threshold("batches", 1, "batches", "replicas copy whole batches"),),
-        "After an unclean election that is expected, and records are lost. Otherwise compare the replicas with"
+        "After an unclean election this is expected, and records are lost. Otherwise compare the replicas with"
         f" `kafkascope log FOLDER --json` before retention removes them, then {_COPY}",
         _differ,
     ),
@@ -182,7 +176,7 @@ RULES = (
         "replica_log",
         "A replica's log ends before that of another.",
         _HEALTH,
-        (Threshold("records", 10_000, "records", "disks that are copied one after the other differ by seconds of "
+        (Threshold("records", 10_000, "records", "disks that are copied one after another differ by seconds of "
                    "traffic"),),
         "Is the broker running, and the replica in sync?"
         " `kafka-topics.sh --bootstrap-server BROKER --describe --under-replicated-partitions`.",
@@ -208,11 +202,11 @@ RULES = (
         "log_share_state_differs",
         "warning",
         "share_partition",
-        "Recorded deliveries of a share partition ended in a way that brokers didn't write, or the other way round.",
+        "Recorded deliveries of a share partition and the share state that brokers wrote don't match.",
         ("share_agreement",),
-        (Threshold("records", 1, "records", "every end of a delivery is written"),),
+        (Threshold("records", 1, "records", "brokers write the end of every delivery"),),
         "Is the recording complete (`recording_lost`), and of the same time as the disks? The offsets are in the mart"
-        " `share_agreement`; what was written there: `kafkascope log FOLDER --topic __share_group_state`.",
+        " `share_agreement`. To see what brokers wrote: `kafkascope log FOLDER --topic __share_group_state`.",
         _share_state,
     ),
     Rule(
@@ -221,7 +215,8 @@ RULES = (
         "partition",
         "A partition had no leader.",
         ("metadata_at",),
-        (Threshold("ms", 5000, "ms", "an election takes less; and partitions of a cluster that is stopped end so"),),
+        (Threshold("ms", 5000, "ms", "an election takes less time, and partitions of a stopped cluster end without a "
+                   "leader"),),
         "Bring back a replica that is in sync:"
         " `kafka-topics.sh --bootstrap-server BROKER --describe --unavailable-partitions`.",
         _leaderless,
@@ -230,11 +225,11 @@ RULES = (
         "partition_under_replicated",
         "warning",
         "partition",
-        "A partition had fewer replicas in sync than it has replicas.",
+        "Some replicas of a partition weren't in sync.",
         ("metadata_at",),
         (Threshold("ms", 300_000, "ms", "restarting a broker takes minutes"),),
-        "`kafka-topics.sh --bootstrap-server BROKER --describe --under-replicated-partitions`; then the log of the"
-        " broker that is missing.",
+        "`kafka-topics.sh --bootstrap-server BROKER --describe --under-replicated-partitions`; then check the log of"
+        " the missing broker.",
         _under_replicated,
     ),
     Rule(
@@ -245,7 +240,7 @@ RULES = (
         ("partition_events",),
         (
             Threshold("changes", 6, "changes", "a rolling restart of three brokers makes up to four"),
-            Threshold("minutes", 60, "minutes", "the time that they have to be within"),
+            Threshold("minutes", 60, "minutes", "the period in which they count"),
         ),
         "Do brokers lose their sessions? `kafkascope describe cluster BROKER`; long pauses of a broker's JVM and an"
         " unstable network are the usual causes.",
@@ -267,18 +262,18 @@ RULES = (
         "transaction_open",
         "warning",
         "partition",
-        "A transaction was open for long, and held the last stable offset back.",
+        "A transaction was open for a long time and held back the last stable offset.",
         ("open_transactions",),
         (Threshold("ms", 900_000, "ms", "`transaction.max.timeout.ms`: no client may ask for more by default"),),
-        "Who is it? `kafka-transactions.sh --bootstrap-server BROKER describe-producers --topic {topic} --partition"
-        " {partition}`. The coordinator aborts it after its timeout.",
+        "Find the producer: `kafka-transactions.sh --bootstrap-server BROKER describe-producers --topic {topic}"
+        " --partition {partition}`. The coordinator aborts it after its timeout.",
         _open,
     ),
     Rule(
         "group_silent",
         "info",
         "group",
-        "A group with committed offsets or share state has done nothing for long.",
+        "A group with committed offsets or share state has been inactive for a long time.",
         ("dead_groups",),
         (Threshold("days", 7, "days", "`offsets.retention.minutes`: a group without members loses its offsets then"),),
         "If nobody needs it: `kafka-consumer-groups.sh --bootstrap-server BROKER --delete --group {group}`; for a share"
@@ -289,11 +284,11 @@ RULES = (
         "group_topics_gone",
         "info",
         "group",
-        "A group has offsets of a topic that doesn't exist any more.",
+        "A group has offsets of a topic that no longer exists.",
         ("dead_groups",),
         (Threshold("topics", 1, "topics", "brokers delete these offsets with the topic"),),
-        "Was the topic deleted while the group's coordinator was away? `kafka-consumer-groups.sh --bootstrap-server"
-        " BROKER --describe --group {group}`.",
+        "Was the topic deleted while the group's coordinator was unavailable? `kafka-consumer-groups.sh"
+        " --bootstrap-server BROKER --describe --group {group}`.",
         _gone,
     ),
 )  # fmt: skip

@@ -37,14 +37,13 @@ def _leaderless(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     return ("critical" if longest >= limits["critical_ms"] else "warning"), summary
 
 
-def _frequent_elections(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
+def _frequent_elections(episode: Episode, limits: Limits) -> str | None:
     if episode.number("elections") < limits["elections"]:
         return None
-    summary = (
+    return (
         f"The {of_cluster_quoted(episode.subject)} held {count(episode.number('elections'), 'election')} in "
         f"{span(episode.length_ms)}; cause: {phrased(episode.named['causes'], ELECTION_CAUSES)}."
     )
-    return "warning", summary
 
 
 def _behind(episode: Episode) -> str:
@@ -53,53 +52,52 @@ def _behind(episode: Episode) -> str:
     return f"{of_cluster_quoted(episode.subject)} {fetched} and was {count(episode.number('lag'), 'record')} behind"
 
 
-def _follower_behind(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
+def _follower_behind(episode: Episode, limits: Limits) -> str | None:
     if max(episode.number("fetch_age_ms"), episode.number("lag_ms")) < limits["ms"]:
         return None
-    return "warning", f"Voter {_behind(episode)}."
+    return f"Voter {_behind(episode)}."
 
 
-def _observer_behind(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
+def _observer_behind(episode: Episode, limits: Limits) -> str | None:
     if max(episode.number("fetch_age_ms"), episode.number("lag_ms")) < limits["ms"]:
         return None
-    return "warning", f"Observer {_behind(episode)}."
+    return f"Observer {_behind(episode)}."
 
 
-def _never_fetched(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
+def _never_fetched(episode: Episode, limits: Limits) -> str | None:
     longest = episode.number("unknown_ms")
     if longest < limits["ms"]:
         return None
     node, leaders = of_cluster_quoted(episode.subject), nodes(episode.named["leaders"])
-    return "warning", f"N{node[1:]} didn't fetch from the leader {leaders} for {span(longest)}."
+    return f"N{node[1:]} didn't fetch from the leader {leaders} for {span(longest)}."
 
 
-def _majority_at_risk(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
+def _majority_at_risk(episode: Episode, limits: Limits) -> str | None:
     if episode.number("observations") < limits["observations"]:
         return None
     behind = episode.number("behind")
     were = "was" if behind == 1 else "were"
     # A single observation has no duration.
     lasting = f", for {span(episode.length_ms)}" if episode.length_ms else ""
-    summary = (
+    return (
         f"{behind:.0f} of {episode.number('voters'):.0f} voters {were} lagging at the same time{lasting}: "
         f"the {of_cluster_quoted(episode.subject)} is about to lose its majority."
     )
-    return "critical", summary
 
 
-def _resigned(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
+def _resigned(episode: Episode, limits: Limits) -> str | None:
     if episode.number("resignations") < limits["resignations"]:
         return None
     resignations, leaders = episode.number("resignations"), nodes(episode.named["leaders"])
     often = "" if resignations == 1 else f" {times(resignations)}"
-    return "info", f"The leader of the {of_cluster_quoted(episode.subject)} resigned{often}: {leaders}."
+    return f"The leader of the {of_cluster_quoted(episode.subject)} resigned{often}: {leaders}."
 
 
-def _voters_changed(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
+def _voters_changed(episode: Episode, limits: Limits) -> str | None:
     if episode.number("changes") < limits["changes"]:
         return None
     changes = [f"from {before} to {after}" for before, after in map(_voters, episode.samples("voters"))]
-    return "info", f"The voters of the {of_cluster_quoted(episode.subject)} changed {first_names(changes, 5)}."
+    return f"The voters of the {of_cluster_quoted(episode.subject)} changed {first_names(changes, 5)}."
 
 
 def _voters(change: str) -> tuple[str, str]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast
 
 from kafkascope.health.findings.episodes import MERGE_US, Episode
 
@@ -23,9 +23,10 @@ class Threshold:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """`tell` takes an episode and the rule's thresholds and returns severity and summary, or None if the rule doesn't
-    fire. In the advice, commands are in backticks; `{group}`, `{topic}`, `{partition}` and `{offset}` are filled in,
-    quoted for a shell, and BROKER is a broker's address."""
+    """`tell` takes an episode and the rule's thresholds and returns the summary, or None if the rule doesn't fire. If
+    the severity depends on the episode, `tell` returns it too, and `severity` says on what. In the advice, commands are
+    in backticks; `{group}`, `{topic}`, `{partition}` and `{offset}` are filled in, quoted for a shell, and BROKER is a
+    broker's address."""
 
     name: str
     severity: str
@@ -34,5 +35,9 @@ class Rule:
     marts: tuple[str, ...]
     thresholds: tuple[Threshold, ...]
     advice: str
-    tell: Callable[[Episode, Limits], SeverityAndSummary | None]
+    tell: Callable[[Episode, Limits], SeverityAndSummary | str | None]
     gap_us: int = MERGE_US
+
+    def firing(self, episode: Episode, limits: Limits) -> SeverityAndSummary | None:
+        result = self.tell(episode, limits)
+        return (cast(Severity, self.severity), result) if isinstance(result, str) else result

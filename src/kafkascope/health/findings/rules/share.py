@@ -82,21 +82,19 @@ def _rejected(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     return ("warning" if records >= limits["warning_records"] else "info"), summary
 
 
-def _near_limit(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
+def _near_limit(episode: Episode, limits: Limits) -> str | None:
     records = episode.number("records")
     if records < limits["records"]:
         return None
     deliveries = count(records, "delivery", "deliveries")
-    summary = f"Share group {quoted(episode.subject)} had {deliveries} with at most one more left before the limit."
-    return "warning", summary
+    return f"Share group {quoted(episode.subject)} had {deliveries} with at most one more left before the limit."
 
 
-def _disconnected(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
+def _disconnected(episode: Episode, limits: Limits) -> str | None:
     records = episode.number("records")
     if records < limits["records"]:
         return None
-    summary = f"{_member(episode)} lost its connection while it held {count(records, 'record')}{_redelivered(episode)}."
-    return "warning", summary
+    return f"{_member(episode)} lost its connection while it held {count(records, 'record')}{_redelivered(episode)}."
 
 
 def _standing_still(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
@@ -108,23 +106,22 @@ def _standing_still(episode: Episode, limits: Limits) -> SeverityAndSummary | No
     return ("critical" if grown > 0 else "warning"), summary
 
 
-def _slow_acknowledgement(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
+def _slow_acknowledgement(episode: Episode, limits: Limits) -> str | None:
     slow, acknowledged = episode.number("slow"), episode.number("acknowledged")
-    summary = (
+    return (
         f"Share group {quoted(episode.subject)} acknowledged {percent(slow / acknowledged)} of "
         f"{count(acknowledged, 'record')} after {percent(limits['lock_share'])} or more of their "
         f"{span(episode.number('lock_timeout_ms'))} lock: {counted(episode.named['clients'])}; slowest "
         f"{span(episode.number('slowest_ms'))}."
     )
-    return "warning", summary
 
 
-def _refused(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
+def _refused(episode: Episode, limits: Limits) -> str | None:
     calls = episode.number("calls")
     if calls < limits["calls"]:
         return None
     what = "acknowledgements refused (`INVALID_RECORD_STATE`)"
-    return "warning", f"Client {quoted(episode.subject)} had {what} in {count(calls, 'call')}."
+    return f"Client {quoted(episode.subject)} had {what} in {count(calls, 'call')}."
 
 
 def _lag_growing(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
@@ -154,16 +151,15 @@ def _session_reset(episode: Episode, limits: Limits) -> SeverityAndSummary | Non
     return ("warning" if calls >= limits["warning_calls"] else "info"), summary
 
 
-def _moved(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
+def _moved(episode: Episode, limits: Limits) -> str | None:
     records = episode.number("records")
     if records < limits["records"]:
         return None
     was = "was" if records == 1 else "were"
-    summary = (
+    return (
         f"{count(records, 'record')} of {_group(episode.subject)} {was} taken from the members that held "
         f"{'it' if records == 1 else 'them'}; reason: {words_with_counts(episode.named['reasons'])}."
     )
-    return "info", summary
 
 
 RULES = (

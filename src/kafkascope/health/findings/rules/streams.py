@@ -65,78 +65,72 @@ def _long_pause(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
     return ("critical" if longest >= limits["critical_ms"] else "warning"), summary
 
 
-def _member_lost(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
+def _member_lost(episode: Episode, limits: Limits) -> str | None:
     silent = episode.number("silent_ms")
     if silent < limits["silent_ms"]:
         return None
     client = max(episode.named["clients"], default=episode.subject.rpartition("/")[2])
     members = f"Member {quoted(client)}" if episode.subjects == 1 else f"{episode.subjects} members"
     tasks = count(episode.number("active_tasks"), "active task")
-    summary = (
+    return (
         f"{members} of {_group(episode.group)} with {tasks} disappeared without leaving the group, which noticed after "
         f"{span(silent)}."
     )
-    return "warning", summary
 
 
-def _many_moves(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
+def _many_moves(episode: Episode, limits: Limits) -> str | None:
     moves, tasks = episode.number("moves"), episode.number("tasks")
     if moves < limits["moves"] or moves < limits["moves_per_task"] * tasks:
         return None
     changes = {"joined": "joined", "left": "left", "lost": "disappeared"}
     counts = {words: episode.number(name) for name, words in changes.items()}
     members = ", ".join(f"{number:,.0f} {words}" for words, number in counts.items() if number)
-    summary = (
+    return (
         f"Streams group {quoted(episode.subject)} with {count(tasks, 'task')} had {count(moves, 'move')} in "
         f"{span(episode.length_ms)}{f'; members: {members}' if members else ''}."
     )
-    return "warning", summary
 
 
-def _standbys_missing(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
+def _standbys_missing(episode: Episode, limits: Limits) -> str | None:
     minutes = episode.number("minutes")
     if minutes < limits["minutes"]:
         return None
     missing = count(episode.number("missing"), "standby task")
-    return "warning", f"Streams group {quoted(episode.subject)} lacked up to {missing} for {minutes:,.0f} min."
+    return f"Streams group {quoted(episode.subject)} lacked up to {missing} for {minutes:,.0f} min."
 
 
-def _warmup_stuck(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
+def _warmup_stuck(episode: Episode, limits: Limits) -> str | None:
     longest, dropped = episode.number("longest_ms"), episode.number("dropped")
     if longest < limits["ms"] and dropped < limits["dropped"]:
         return None
     summary = f"{_task(episode)} {'was' if episode.subjects == 1 else 'were'} warmed up for up to {span(longest)}"
     ended = f", was dropped {times(dropped)}" if dropped else ""
-    return "warning", f"{summary}{ended} and didn't become active."
+    return f"{summary}{ended} and didn't become active."
 
 
-def _fenced(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
+def _fenced(episode: Episode, limits: Limits) -> str | None:
     members = episode.number("members")
     if members < limits["members"]:
         return None
-    summary = (
+    return (
         f"{count(members, 'member')} of {_group(episode.subject)} had to rejoin: the group had removed "
         f"{'it' if members == 1 else 'them'}."
     )
-    return "warning", summary
 
 
-def _shutdown(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
+def _shutdown(episode: Episode, limits: Limits) -> str | None:
     requests = episode.number("requests")
     if requests < limits["requests"] and not episode.number("statuses"):
         return None
     by_requests = f" by {count(requests, 'request')}" if requests else ""
-    return "critical", f"All members of {_group(episode.subject)} were ordered to shut down{by_requests}."
+    return f"All members of {_group(episode.subject)} were ordered to shut down{by_requests}."
 
 
-def _topology_refused(episode: Episode, limits: Limits) -> SeverityAndSummary | None:
+def _topology_refused(episode: Episode, limits: Limits) -> str | None:
     calls = episode.number("calls")
     if calls < limits["calls"]:
         return None
-    return (
-        "warning",
-        f"The topology of client {quoted(episode.subject)} was refused: {name_counts(episode.named['errors'])}.",
-    )
+    return f"The topology of client {quoted(episode.subject)} was refused: {name_counts(episode.named['errors'])}."
 
 
 def _status(severity: Severity, after: Severity | None, description: str) -> "_StatusTeller":

@@ -5,11 +5,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from kafkascope.pipeline.mart.base.sources import LITTLE_BYTES
+from kafkascope.pipeline.mart.increments.once import computing_once
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# Below this size, everything is read in a few tasks of about a second.
-_SMALL_BYTES = 64 << 20
 _SMALL_SETTINGS = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
@@ -29,13 +30,14 @@ _LEAST_WALKS = 16
 def session_of_its_own(spark: "SparkSession", size: int) -> Iterator["SparkSession"]:
     """`size` is that of what is read."""
     own = _sibling(spark)
-    if size < _SMALL_BYTES:
+    if size < LITTLE_BYTES:
         for name, value in _SMALL_SETTINGS.items():
             own.conf.set(name, value)
         if _partitions(own) > _SMALL_PARTITIONS:
             own.conf.set(_PARTITIONS, str(_SMALL_PARTITIONS))
     try:
-        yield own
+        with computing_once(own):
+            yield own
     finally:
         if _is_connect(spark):
             own.stop()
@@ -51,7 +53,7 @@ def compile_for(own: "SparkSession", rows: int) -> None:
 
 def walks_at_once(spark: "SparkSession", size: int) -> int | None:
     """Tasks for partitions of share groups; None is what Spark makes of its own setting."""
-    return _LEAST_WALKS if size >= _SMALL_BYTES and _partitions(spark) < _LEAST_WALKS else None
+    return _LEAST_WALKS if size >= LITTLE_BYTES and _partitions(spark) < _LEAST_WALKS else None
 
 
 def _partitions(spark: "SparkSession") -> int:

@@ -8,15 +8,21 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from kafkascope.health.share.book import CROSSED_US
 from kafkascope.lake.home import Lake
-from kafkascope.lake.read.visible_rows import open_as_of_now
+from kafkascope.lake.read.visible_rows import known_table, open_as_of_now
 from kafkascope.lake.tables import INGEST_ID, KEYS, message_of
 from kafkascope.pipeline.mart.increments.changes import open_files
 from kafkascope.pipeline.mart.increments.checkpoints import BEGINNING
+from kafkascope.pipeline.mart.increments.once import once
 from kafkascope.pipeline.tables import read_opened
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
+
+
+# Below this size, everything is read in a few tasks of about a second.
+LITTLE_BYTES = 64 << 20
 
 
 class OpenLake:
@@ -38,7 +44,9 @@ class Sources:
     def __init__(self, spark: "SparkSession", opened: OpenLake, since: int = BEGINNING) -> None:
         self._spark, self._opened, self._since = spark, opened, since
         self._files = {
-            name: list(table.files) if since == BEGINNING else table.since(since)
+            name: list(table.files)
+            if since == BEGINNING
+            else table.since(since - (0 if table.timeless else CROSSED_US))
             for name, table in opened.tables.items()
         }
         self._frames: dict[str, DataFrame] = {}
@@ -61,7 +69,11 @@ class Sources:
                 narrow=lambda schema: narrow_schema(schema, columns),
                 paths=[file.path for file in self._files[name]],
             )  # fmt: skip
-            self._frames[name] = rows if self._since == BEGINNING else rows.where(self._of_these(rows))
+            rows = _with_new_columns(rows, name, columns)
+            rows = rows if self._since == BEGINNING else rows.where(self._of_these(rows))
+            # Each part reads it several times.
+            shared = name == "exchanges" and sum(file.size for file in self._files[name]) < LITTLE_BYTES
+            self._frames[name] = once(self._spark, rows) if shared else rows
         return self._frames[name]
 
     def _of_these(self, rows: "DataFrame") -> "Column":
@@ -71,9 +83,20 @@ class Sources:
         start = f.timestamp_micros(f.lit(self._since))
         times = [rows[name] for name in ("request_at", "response_at") if name in rows.columns]
         if not times:
-            return rows["closed_at"] >= start
+            return rows["closed_at"] >= f.timestamp_micros(f.lit(self._since - CROSSED_US))
         recent = [time >= start for time in times] + [reduce(and_, (time.isNull() for time in times))]
         return reduce(or_, recent)
+
+
+def _with_new_columns(rows: "DataFrame", name: str, columns: set[str]) -> "DataFrame":
+    """Columns that a table doesn't have yet, because an earlier version wrote it, are null."""
+    from pyspark.sql import functions as f
+    from pyspark.sql.pandas.types import from_arrow_type
+
+    for field in narrow_schema(known_table(name).schema, columns):
+        if field.name not in rows.columns:
+            rows = rows.withColumn(field.name, f.lit(None).cast(from_arrow_type(field.type)))
+    return rows
 
 
 def narrow_schema(schema: pa.Schema, paths: set[str]) -> pa.Schema:

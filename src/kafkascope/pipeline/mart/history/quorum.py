@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from kafkascope.lake.home import Lake
 from kafkascope.pipeline.mart.base.events import ROW_AT, TablesByName, columns_of, flat_map, select, struct, union
+from kafkascope.pipeline.mart.base.links import LINKS, STATE, Kept, WithLinks, sums_of
 from kafkascope.pipeline.mart.base.raft import FETCH_REQUEST, IS_METADATA_TOPIC
-from kafkascope.pipeline.mart.history.links import LINKS, Kept, WithLinks, sums_of
-from kafkascope.pipeline.mart.history.walks import STATE
 from kafkascope.pipeline.mart.increments.plan import EVERY_ROW, Plan
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ from kafkascope.pipeline.mart.base.events import (
     select,
     union,
 )
-from kafkascope.pipeline.mart.history.links import LINKS, Kept, WithLinks, sums_of
-from kafkascope.pipeline.mart.history.walks import STATE
+from kafkascope.pipeline.mart.base.links import LINKS, SPOKE_SUMS, STATE, Kept, WithLinks, sums_of
 from kafkascope.pipeline.mart.increments.plan import EVERY_ROW, Plan
 
 if TYPE_CHECKING:
@@ -163,7 +162,6 @@ _CONNECTION = f"""
 SELECT {ROW_AT.format("q")} AS row_at, connection_id, group_id, member_id, {ROW_AT.format("q")} AS last_at
 FROM {{streams_group_heartbeat_request}} q
 """
-_SPOKE = sums_of("spoke", "group_id", "broker")
 
 
 def streams_events(
@@ -188,7 +186,7 @@ def streams_events(
         # An event of a log without a time has no place among them.
         usable = events.where(f"group_id IS NOT NULL AND at_us IS NOT NULL AND {plan.within('at_us')}")
     spoke = None if usable is None else usable.selectExpr("at_us AS row_at", "group_id", "broker", "at_us AS last_at")
-    pairs = kept.added(_SPOKE, spoke)
+    pairs = kept.added(SPOKE_SUMS, spoke)
     if pairs is None:
         return None, None
     of_cluster = group_clusters(clusters(), pairs)

@@ -16,18 +16,15 @@ from kafkascope.health.streams.events import StreamsEvent
 from kafkascope.health.streams.group_health import health_of
 from kafkascope.health.streams.timeline import StreamsWalk
 from kafkascope.lake.home import Lake
-from kafkascope.lake.marts import MART_STATE, MART_STATE_SCHEMA
-from kafkascope.pipeline.mart.base.multi_writer import SEGMENT_START, SegmentFiles
+from kafkascope.lake.marts import MART_STATE
+from kafkascope.pipeline.mart.base.links import STATE, WALKS, state_row
+from kafkascope.pipeline.mart.base.multi_writer import SegmentFiles
 from kafkascope.pipeline.mart.base.new_files import OUTDATED
 from kafkascope.pipeline.mart.base.row_files import RowFiles, events_from, rare_gc
 from kafkascope.pipeline.mart.increments.plan import EVERY_ROW, Plan
 from kafkascope.pipeline.mart.names.facts import LakeFacts
 from kafkascope.pipeline.mart.names.silence import Silence
 
-# The kind of a row that has the state of a walk instead of an event. It comes before all events.
-STATE = "state"
-# Of the states of walks in `mart_state`.
-WALKS = "walks"
 _LAST_ORDER = 99
 
 _MartRows = Iterator[tuple[str, Any]]
@@ -215,7 +212,9 @@ def writer(
                     files[start].add(name, row, key)
 
                 def keep(at: int, text: str, of: tuple[Any, ...] = whose) -> None:
-                    states.add(MART_STATE, _state_row(plan, at, dict(zip(keys, of, strict=True)), text))
+                    states.add(
+                        MART_STATE, state_row(plan, at, WALKS, {**dict(zip(keys, of, strict=True)), STATE: text})
+                    )
 
                 if not walked(kind, whose, group, facts, plan, emit, keep):
                     listed.append(OUTDATED)
@@ -223,14 +222,3 @@ def writer(
         yield pa.record_batch([pa.array([*listed, *states.close()], pa.string())], names=["file"])
 
     return write
-
-
-def _state_row(plan: Plan, at: int, keys: dict[str, Any], text: str) -> pa.Table:
-    columns = {
-        "part": [plan.part],
-        "checkpoint_at": pa.array([at], pa.int64()).cast(MART_STATE_SCHEMA.field("checkpoint_at").type),
-        "key": [WALKS],
-        "state": [json.dumps({**keys, STATE: text})],
-        SEGMENT_START: pa.array([at], pa.int64()),
-    }
-    return pa.table(columns)

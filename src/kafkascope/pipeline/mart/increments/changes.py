@@ -14,9 +14,9 @@ from kafkascope.lake.file_names import PENDING
 from kafkascope.lake.home import Lake
 from kafkascope.lake.place import filesystem_errors, readable
 from kafkascope.lake.read.visible_rows import is_of, is_visible, known_table, rows_of
+from kafkascope.pipeline.mart.increments.checkpoints import NO_CHANGE
 from kafkascope.times import microseconds_of
 
-NO_CHANGE = 1 << 62
 # The columns whose times matter to marts. Of connections they use the end: a row without one is of no use.
 _TIMES = ("request_at", "response_at")
 _ENDS = {"connections": ("closed_at",)}
@@ -121,17 +121,17 @@ def _or_beginning(first: int | None) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """`first` is the earliest time of what changed, `NO_CHANGE` if that has none; `reason` why it isn't known; `any` if
-    anything did."""
+    """`first` is the earliest time of what changed, `NO_CHANGE` if that has none; `reason` why it isn't known; `tables`
+    are those that did."""
 
     first: int
     reason: str | None = None
-    any: bool = True
+    tables: frozenset[str] = frozenset()
 
 
 def change_between(lake: Lake, before: Account, tables: Mapping[str, OpenTable], now: Account) -> Change:
     came = now.names - before.names
-    first, changed = NO_CHANGE, False
+    first, changed = NO_CHANGE, set[str]()
     for name, table in tables.items():
         new = [file for file in table.files if file.ingest in came]
         counts = [sum(file.rows for file in new if not _is_pending(file))]
@@ -146,14 +146,16 @@ def change_between(lake: Lake, before: Account, tables: Mapping[str, OpenTable],
         if before.rows.get(name, 0) + sum(counts) != now.rows[name]:
             return Change(0, f"rows left or entered the table {name}")
         first = min((first, *(at for at in times if at is not None)))
-        changed = changed or bool(new or sum(counts))
+        if new or sum(counts):
+            changed.add(name)
         pending = now.pending.get(name, {})
         for of, was in before.pending.get(name, {}).items():
             if of not in now.names:
-                first, changed = min(first, was.first), True
+                first = min(first, was.first)
+                changed.add(name)
             elif pending.get(of) != was:
                 return Change(0, f"rows left the table {name}")
-    return Change(first, any=changed)
+    return Change(first, tables=frozenset(changed))
 
 
 def _rows_of(lake: Lake, name: str, files: list[ActiveFile], names: frozenset[str]) -> tuple[int, int | None]:

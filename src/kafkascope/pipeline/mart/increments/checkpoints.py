@@ -14,6 +14,8 @@ _PERIODS_US = tuple(MINUTE_US << 2 * power for power in range(10))
 MOST_SEGMENTS = 64
 _FOLDED = 32
 BEGINNING = 0
+# After every time.
+NO_CHANGE = 1 << 62
 
 
 def proposed(first_us: int, end_us: int) -> list[int]:

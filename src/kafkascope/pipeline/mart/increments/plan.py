@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kafkascope.lake.active import ActiveFile
-from kafkascope.pipeline.mart.increments.checkpoints import BEGINNING
+from kafkascope.pipeline.mart.increments.checkpoints import BEGINNING, NO_CHANGE
 
 _SEGMENT = re.compile(r"mart-s(\d{1,18})-")
 _STATE = re.compile(r"mart-s(\d{1,18})-([a-z]+)-")
@@ -21,6 +21,11 @@ class Plan:
     marks: tuple[int, ...]
     run: str
     earlier: tuple[int, ...] = ()
+
+    @property
+    def idle(self) -> bool:
+        """Whether the part stays as it is."""
+        return self.since == NO_CHANGE
 
     @property
     def starts(self) -> tuple[int, ...]:
@@ -64,7 +69,11 @@ def _array(times: Sequence[int]) -> str:
 
 def segment_of(file: ActiveFile) -> int | None:
     """The start of the segment of a mart's file; None for a file that no such build has written."""
-    match = _SEGMENT.match(file.path)
+    return start_of_segment(file.path)
+
+
+def start_of_segment(path: str) -> int | None:
+    match = _SEGMENT.match(path)
     return None if match is None else int(match[1])
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from kafkascope.pipeline.mart.increments.once import once
 from kafkascope.pipeline.mart.increments.plan import Plan
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class Sums:
             return None
         text = self._grouped("segment", " UNION ALL ".join(parts))
         numbers = f"SELECT *, explode(sequence(segment, {len(plan.marks)})) AS number FROM ({text})"
-        return spark.sql(self._grouped("number", numbers), **tables)
+        return once(spark, spark.sql(self._grouped("number", numbers), **tables))
 
     def state_statement(self, table: str, plan: Plan) -> str:
         """Rows of `mart_state` of the sums at the marks."""

@@ -104,7 +104,8 @@ JOIN {places} p ON a.capture_uri = p.capture_uri AND a.ingest_id = p.ingest_id G
 }
 TABLES = {
     "log_segments": "broker topic partition kind base_offset first_offset end_offset batches records first_at last_at"
-    " size_bytes damaged_bytes log_start_offset high_watermark clean_until topic_id cluster_id capture_uri",
+    " size_bytes damaged_bytes log_start_offset high_watermark clean_until listed_segments topic_id cluster_id"
+    " capture_uri",
     "log_batches": f"broker topic partition snapshot_offset capture_uri {' '.join(_BATCH)}",
     "remove_topic_record": "value.topic_id capture_uri offset leader_epoch written_at snapshot_offset topic partition",
     "topic_record": "value capture_uri offset leader_epoch written_at snapshot_offset topic partition",

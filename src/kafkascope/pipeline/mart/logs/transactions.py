@@ -7,6 +7,8 @@ _RECORD = "capture_uri offset leader_epoch written_at snapshot_offset topic part
 TABLES = {
     "transaction_log": f"{_RECORD} key.transactional_id value.producer_id value.transaction_timeout_ms"
     " value.transaction_status value.transaction_partitions value.transaction_start_timestamp_ms",
+    "producer_snapshots": "topic partition offset producer_id producer_epoch last_offset current_txn_first_offset"
+    " topic_id cluster_id",
 }
 _STATES = "'Empty', 'Ongoing', 'PrepareCommit', 'PrepareAbort', 'CompleteCommit', 'CompleteAbort', 'Dead',"
 _STATES += " 'PrepareEpochFence'"
@@ -26,15 +28,26 @@ FROM (SELECT *, row_number() OVER (PARTITION BY cluster, transactional_id ORDER 
       FROM {transaction_states})
 WHERE nth = 1 AND producer_id IS NOT NULL GROUP BY cluster, producer_id""",
     "coordinated": "SELECT DISTINCT cluster, true AS known FROM {spans} WHERE topic = '__transaction_state'",
+    # A broker's last snapshot of a partition knows transactions whose first batches were gone when the log was read.
+    "transactional": """
+SELECT cluster, log_id, topic, partition, producer_id, producer_epoch, base_offset, last_offset,
+       coalesce(records_count, 1) AS records, written_at
+FROM {log} WHERE is_transactional AND NOT is_control
+UNION ALL
+SELECT cluster, log_id, topic, partition, producer_id, producer_epoch, current_txn_first_offset, last_offset, 0, NULL
+FROM (SELECT *, coalesce(cluster_id, '') AS cluster, coalesce(topic_id, '') AS log_id,
+             rank() OVER (PARTITION BY cluster_id, topic_id, topic, partition ORDER BY `offset` DESC) AS nth
+      FROM {producer_snapshots})
+WHERE nth = 1 AND current_txn_first_offset IS NOT NULL""",
     "without_marker": f"""
 SELECT d.cluster, d.topic, d.partition, d.producer_id, max(d.producer_epoch) AS producer_epoch,
-       min(d.base_offset) AS first_offset, max(d.last_offset) AS last_offset,
-       sum(coalesce(d.records_count, 1)) AS records, min_by(d.written_at, d.base_offset) AS first_at
-FROM {{log}} d JOIN {{current}} n ON d.cluster = n.cluster AND d.topic = n.topic AND d.log_id = n.log_id
+       min(d.base_offset) AS first_offset, max(d.last_offset) AS last_offset, sum(d.records) AS records,
+       min_by(d.written_at, d.base_offset) AS first_at
+FROM {{transactional}} d JOIN {{current}} n ON d.cluster = n.cluster AND d.topic = n.topic AND d.log_id = n.log_id
 LEFT JOIN (SELECT cluster, log_id, topic, partition, producer_id, max(last_offset) AS ended FROM {{log}}
            WHERE is_control AND is_transactional GROUP BY ALL) m
   ON {same("d", "m")} AND d.producer_id = m.producer_id
-WHERE d.is_transactional AND NOT d.is_control AND d.base_offset > coalesce(m.ended, -1)
+WHERE d.base_offset > coalesce(m.ended, -1)
 GROUP BY 1, 2, 3, 4""",
 }
 

@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING
 
+from kafkascope.lake.home import Lake
 from kafkascope.pipeline.mart.base.events import (
     NO_TOPIC,
+    ROW_AT,
     GroupClusters,
     TablesByName,
     columns_of,
@@ -22,7 +24,18 @@ from kafkascope.pipeline.mart.base.events import (
     struct,
     union,
 )
-from kafkascope.pipeline.mart.share.routes import TOUCHES, WALK_KEYS, to_partitions, with_places
+from kafkascope.pipeline.mart.base.links import LINKS, SPOKE_SUMS, STATE, Kept, WithLinks, first_of
+from kafkascope.pipeline.mart.increments.plan import EVERY_ROW, Plan
+from kafkascope.pipeline.mart.share.routes import (
+    GROUP_KEYS,
+    TOUCHED,
+    TOUCHES,
+    WALK_KEYS,
+    first_touches,
+    linked_events,
+    to_partitions,
+    with_places,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -234,13 +247,9 @@ _ALTERED_VALUES = {
     "broker": "r.broker_address",
     "client_id": "r.client_id",
 }
-# For a whole topic: every partition that a group has records of.
-_PLACES = """(
-SELECT DISTINCT a.group_id, t.topic_id, p.partition_index AS partition
-FROM {share_fetch_request} a JOIN {share_fetch_response} b USING (exchange_id)
-LATERAL VIEW inline(transform(b.responses, x -> struct(x AS t))) AS t
-LATERAL VIEW inline(transform(t.partitions, x -> struct(x AS p))) AS p
-)"""
+# For a whole topic: every partition that a group has acquired records of by then.
+_PLACES = f"(SELECT group_id, topic_id, partition, min(first_at) AS first_at FROM {{{TOUCHED}}} GROUP BY ALL)"
+_BY_THEN = f"w.first_at <= {_RESPONSE_AT}"
 _PLACE_OF_TOPIC = {"group_id": "w.group_id", "topic_id": "w.topic_id", "partition": "w.partition"}
 
 _OFFSETS_DELETED_SQL = select(
@@ -248,7 +257,7 @@ _OFFSETS_DELETED_SQL = select(
     f"""
 FROM (SELECT *, explode(responses) AS t FROM {{delete_share_group_offsets_response}} WHERE error_code = 0) r
 JOIN {{delete_share_group_offsets_request}} q ON q.exchange_id = r.exchange_id
-JOIN {_PLACES} w ON w.group_id = q.group_id AND w.topic_id = r.t.topic_id
+JOIN {_PLACES} w ON w.group_id = q.group_id AND w.topic_id = r.t.topic_id AND {_BY_THEN}
 WHERE r.t.error_code = 0
 """,
     **_ALTERED_VALUES,
@@ -258,9 +267,9 @@ WHERE r.t.error_code = 0
 # Deleted records are gone for every group that reads the topic.
 _DELETED_SQL = select(
     EVENT_COLUMNS,
-    """
-FROM {delete_records_response} r
-CROSS JOIN (SELECT DISTINCT group_id FROM {share_fetch_request}) g
+    f"""
+FROM {{delete_records_response}} r
+CROSS JOIN (SELECT DISTINCT group_id FROM {{{TOUCHED}}}) g
 LATERAL VIEW inline(transform(r.topics, x -> struct(x AS t))) AS t
 LATERAL VIEW inline(transform(t.partitions, x -> struct(x AS p))) AS p
 WHERE p.error_code = 0
@@ -277,7 +286,7 @@ _TOPICS_DELETED_SQL = select(
     EVENT_COLUMNS,
     f"""
 FROM (SELECT *, explode(responses) AS t FROM {{delete_topics_response}}) r
-JOIN {_PLACES} w ON w.topic_id = r.t.topic_id
+JOIN {_PLACES} w ON w.topic_id = r.t.topic_id AND {_BY_THEN}
 WHERE r.t.error_code = 0
 """,
     **_ALTERED_VALUES,
@@ -341,7 +350,10 @@ LATERAL VIEW inline(transform(t.partitions, x -> struct(x AS p))) AS p
     error_code="p.error_code",
 )
 
-_DISCONNECTED_SQL = disconnected(EVENT_COLUMNS, "share_fetch_request", _DISCONNECTED)
+_DISCONNECTED_SQL = disconnected(EVENT_COLUMNS, LINKS, _DISCONNECTED)
+
+# Of the states of groups in `mart_state`.
+MINUTES = "minutes"
 
 # Of one partition each; some name it without the id of its topic.
 _OF_PARTITIONS = (
@@ -369,12 +381,37 @@ _OF_GROUPS = (_HEARTBEAT_SQL, _DESCRIBED_SQL, _OFFSETS_SQL)
 
 @dataclass(frozen=True, slots=True)
 class ShareEvents:
-    """`of_partitions` has the rows of one partition of a group of one cluster together, in time order; what is inside
-    a row is in no order. `of_groups` is in no order. Either may have no row."""
+    """`of_partitions` has the rows of one partition of a group of one cluster together, in time order after its state
+    at the plan's start; what is inside a row is in no order. `of_groups` is in no order, `group_states` what is known
+    of groups at the plan's start. Any may have no row. `kept` is the state of all at the plan's marks, but for their
+    walks."""
 
     of_partitions: "DataFrame | None"
     of_groups: "DataFrame | None"
+    group_states: "DataFrame | None"
     clusters: GroupClusters
+    kept: "DataFrame | None"
+
+
+# Which partitions a member acquired at which broker, and over which connections it spoke; `first_at` is null for one
+# over which it didn't acquire.
+_TOUCHED_SUMS = first_of(
+    TOUCHED, columns_of("group_id string, member_id string, broker string, topic_id string, partition int")
+)
+_LINK_SUMS = first_of(LINKS, columns_of("group_id string, member_id string, broker string, connection_id string"))
+_ROW_AT = ROW_AT.format("q")
+_CALLED = f"""
+SELECT {_ROW_AT} AS row_at, q.group_id, q.member_id, q.broker_address AS broker, q.connection_id,
+       CAST(NULL AS BIGINT) AS first_at
+FROM {{share_fetch_request}} q
+"""
+_SPOKE = "SELECT {0} AS row_at, {1} AS group_id, q.broker_address AS broker, {0} AS last_at FROM {{{2}}} q"
+_WITH_GROUP = tuple(name for name, paths in TABLES.items() if paths.split()[0] == "group_id")
+_WITH_GROUPS = ("share_group_describe_response", "describe_share_group_offsets_response")
+_SPOKE_STATEMENTS = (
+    *(_SPOKE.format(_ROW_AT, "q.group_id", name) for name in _WITH_GROUP),
+    *(_SPOKE.format(_ROW_AT, "explode(q.groups.group_id)", name) for name in _WITH_GROUPS),
+)
 
 
 def share_events(
@@ -384,25 +421,63 @@ def share_events(
     clusters: Mapping[str, str] | None = None,
     topics: Mapping[str, str] | None = None,
     tasks: int | None = None,
+    plan: Plan = EVERY_ROW,
+    lake: Lake | None = None,
 ) -> ShareEvents:
     """`tables` are those of TABLES, `absent` those without a row, `clusters` the ids of addresses, `topics` names by
-    id. Without `tasks` there are as many as Spark has for a shuffle."""
-    placed, named, members, groups, touches = (
-        _usable(union(spark, statements, tables, absent))
-        for statements in (_OF_PARTITIONS, _OF_TOPIC_NAMES, _OF_MEMBERS, _OF_GROUPS, TOUCHES)
+    id. Without `tasks` there are as many as Spark has for a shuffle. `lake` has the state that the plan goes on
+    from."""
+    from pyspark.sql import functions as f
+
+    kept = Kept(spark, lake, plan)
+    pairs = kept.added(SPOKE_SUMS, union(spark, _SPOKE_STATEMENTS, tables, absent))
+    of_cluster = group_clusters(clusters or {}, pairs)
+    touches = _usable(union(spark, TOUCHES, tables, absent))
+    firsts = [] if touches is None else [first_touches(spark, touches, plan)]
+    calls = union(spark, (_CALLED,), tables, absent)
+    touched = kept.added(_TOUCHED_SUMS, _united(firsts))
+    links = kept.added(
+        _LINK_SUMS, _united([*([] if calls is None else [calls]), *(rows.select(*_CALLED_COLUMNS) for rows in firsts)])
     )
-    of_cluster = group_clusters(clusters or {}, placed, named, members, groups)
-    parts = [] if placed is None else [of_cluster.add_to(placed)]
-    touched = None if touches is None else of_cluster.add_to(touches)
-    if named is not None:
-        parts += with_places(spark, of_cluster.add_to(named), touched, topics or {})
-    if members is not None and touched is not None:
-        parts += to_partitions(of_cluster.add_to(members), touched, EVENT_COLUMNS, _ACQUIRED)
+    kept.without_closed(_LINK_SUMS, tables, absent)
+    more = WithLinks(tables, links, **{TOUCHED: touched})
+    missing = {*absent, *(name for name, rows in ((LINKS, links), (TOUCHED, touched)) if rows is None)}
+    placed, named, members, groups = (
+        _usable(union(spark, statements, more, missing))
+        for statements in (_OF_PARTITIONS, _OF_TOPIC_NAMES, _OF_MEMBERS, _OF_GROUPS)
+    )
+    within = plan.within("at_us")
+    parts = [] if placed is None else [of_cluster.add_to(placed.where(within))]
+    if touched is not None:
+        touched = of_cluster.add_to(touched)
+        if named is not None:
+            parts += with_places(spark, of_cluster.add_to(named.where(within)), touched, topics or {})
+        if members is not None:
+            parts.append(to_partitions(of_cluster.add_to(members), touched, plan))
+        if links is not None:
+            linked = linked_events(of_cluster.add_to(links), EVENT_COLUMNS, _ACQUIRED)
+            parts.append(to_partitions(linked, touched, plan))
+    states = kept.walks(EVENT_COLUMNS, WALK_KEYS)
+    if states is not None:
+        parts = [rows.withColumn(STATE, f.lit(None).cast("string")) for rows in parts]
+        parts.append(of_cluster.checked(states))
+    described = {name: kind for name, kind in GROUP_COLUMNS.items() if name != STATE}
+    group_states = kept.walks(described, GROUP_KEYS, of=MINUTES)
+    in_order = _united(parts)
     return ShareEvents(
-        _in_order(reduce(lambda rows, more: rows.unionByName(more), parts), tasks) if parts else None,
-        None if groups is None else of_cluster.add_to(groups),
+        None if in_order is None else _in_order(in_order, tasks),
+        None if groups is None else of_cluster.add_to(groups.where(within)),
+        None if group_states is None else of_cluster.checked(group_states),
         of_cluster,
+        kept.rows(),
     )
+
+
+_CALLED_COLUMNS = ("row_at", *_LINK_SUMS.columns)
+
+
+def _united(parts: "list[DataFrame]") -> "DataFrame | None":
+    return reduce(lambda rows, more: rows.unionByName(more), parts) if parts else None
 
 
 def _usable(events: "DataFrame | None") -> "DataFrame | None":

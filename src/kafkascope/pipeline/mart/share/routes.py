@@ -8,14 +8,21 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from kafkascope.health.share.book import CROSSED_US
 from kafkascope.health.share.events import RENEW
 from kafkascope.pipeline.mart.base.events import flat_map
+from kafkascope.pipeline.mart.increments.once import once
+from kafkascope.pipeline.mart.increments.plan import Plan
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 # One walk of the ledger.
 WALK_KEYS = ("group_id", "cluster", "topic_id", "partition")
+GROUP_KEYS = ("group_id", "cluster")
+# By this name statements have the partitions that members acquired: `first_at` is when they did first.
+TOUCHED, FIRST_AT = "touched", "first_at"
+_SEVERAL = "several"
 _MEMBER_KEYS = ("group_id", "cluster", "member_id", "broker")
 
 _TOUCH = "q.group_id, q.member_id, q.broker_address AS broker, q.connection_id"
@@ -47,46 +54,68 @@ def _renewed_from(request: str) -> str:
 TOUCHES = (_ACQUIRED_FROM, _renewed_from("share_fetch_request"), _renewed_from("share_acknowledge_request"))
 
 
+def first_touches(spark: "SparkSession", touches: "DataFrame", plan: Plan) -> "DataFrame":
+    """The first of each segment: few, for two sums."""
+    from pyspark.sql import functions as f
+
+    keys = ("group_id", "member_id", "broker", "connection_id", "topic_id", "partition")
+    of_segments = touches.where(plan.within("at_us")).groupBy(*keys, f.expr(plan.segment("at_us")).alias("segment"))
+    return once(spark, of_segments.agg(f.min("at_us").alias("row_at"), f.min("at_us").alias(FIRST_AT)))
+
+
 def with_places(
-    spark: "SparkSession", events: "DataFrame", touched: "DataFrame | None", topics: Mapping[str, str]
+    spark: "SparkSession", events: "DataFrame", touched: "DataFrame", topics: Mapping[str, str]
 ) -> "list[DataFrame]":
-    """Where a response has a topic's name alone, its partitions are those of the topic that a group has records of."""
+    """Where a response has a topic's name alone, its partitions are those of the topic that a group has acquired
+    records of by then."""
+    from pyspark.sql import functions as f
+
     named = [events.where("topic_id IS NOT NULL")]
-    if touched is not None and topics:
+    if topics:
         names = pa.table([pa.array(list(topics)), pa.array(list(topics.values()))], names=["topic_id", "topic"])
-        places = touched.select("group_id", "cluster", "topic_id", "partition").distinct()
+        places = touched.groupBy(*WALK_KEYS).agg(f.min(FIRST_AT).alias(FIRST_AT))
         of_name = _null_safe(
             events.where("topic_id IS NULL").drop("topic_id"),
             places.join(spark.createDataFrame(names), "topic_id"),
             ("group_id", "cluster", "topic", "partition"),
-            ("topic_id",),
+            ("topic_id", FIRST_AT),
         )
-        named.append(of_name)
+        named.append(of_name.where(f"{FIRST_AT} <= at_us").drop(FIRST_AT))
     return named
 
 
-def to_partitions(
-    events: "DataFrame", touched: "DataFrame", columns: Mapping[str, str], order: str
-) -> "list[DataFrame]":
-    """What happened to a member at a broker, once for each partition that it acquired there. A connection over which
-    it acquired of one partition is that of its session, for all of them: only where it had several does one need to
-    know. `columns` are those of `events`, `order` that of acquisitions."""
+def linked_events(links: "DataFrame", columns: Mapping[str, str], order: str) -> "DataFrame":
+    """When a member first acquired over a connection, which is that of its session from then on, for all partitions.
+    `order` is that of acquisitions."""
     from pyspark.sql import functions as f
 
-    firsts = touched.groupBy(*WALK_KEYS, "member_id", "broker", "connection_id").agg(f.min("at_us").alias("at_us"))
-    places = firsts.select(*WALK_KEYS, "member_id", "broker").distinct()
-    by_connection = firsts.groupBy(*_MEMBER_KEYS, "connection_id").agg(f.min("at_us").alias("at_us"))
-    by_member = by_connection.groupBy(*_MEMBER_KEYS).agg(
-        f.collect_list(f.struct("connection_id", "at_us")).alias("connections")
-    )
-    links = by_member.where("size(connections) > 1").selectExpr(*_MEMBER_KEYS, "inline(connections)")
+    by_member = links.where(f"{FIRST_AT} IS NOT NULL").groupBy(*_MEMBER_KEYS).agg(
+        f.collect_list(f.struct("connection_id", f.col(FIRST_AT).alias("at_us"))).alias("connections")
+    )  # fmt: skip
+    firsts = by_member.selectExpr(*_MEMBER_KEYS, f"size(connections) > 1 AS {_SEVERAL}", "inline(connections)")
     values = {"kind": "'linked'", "order": order, **{name: name for name in _MEMBER_KEYS}}
     values |= {"connection_id": "connection_id", "at_us": "at_us"}
-    linked = links.selectExpr(
-        *(f"CAST({values.get(name, 'NULL')} AS {kind}) AS `{name}`" for name, kind in columns.items()), "cluster"
+    return firsts.selectExpr(
+        *(f"CAST({values.get(name, 'NULL')} AS {kind}) AS `{name}`" for name, kind in columns.items()),
+        "cluster",
+        _SEVERAL,
     )
+
+
+def to_partitions(events: "DataFrame", touched: "DataFrame", plan: Plan) -> "DataFrame":
+    """What happened to a member at a broker, once for each partition that it acquired there. Only where it had several
+    connections does one need to know which: a partition that was touched before the plan's start has seen another."""
     place_columns = ("topic_id", "partition")
-    return [_null_safe(rows.drop(*place_columns), places, _MEMBER_KEYS, place_columns) for rows in (events, linked)]
+    recent = f"at_us >= {plan.since - CROSSED_US} AND (at_us >= {plan.since} OR kind = 'disconnected')"
+    rows = _null_safe(
+        events.drop(*place_columns).where(recent), touched, _MEMBER_KEYS, (*place_columns, FIRST_AT)
+    )  # fmt: skip
+    is_new = f"{FIRST_AT} >= {plan.since}"
+    # The state of others has what was before.
+    rows = rows.where(f"at_us >= {plan.since} OR {is_new}")
+    if _SEVERAL in rows.columns:
+        rows = rows.where(f"{_SEVERAL} OR NOT {is_new}").drop(_SEVERAL)
+    return rows.drop(FIRST_AT)
 
 
 def _null_safe(rows: "DataFrame", other: "DataFrame", keys: Collection[str], columns: Collection[str]) -> "DataFrame":

@@ -1,5 +1,5 @@
-"""Reads rows of a mart in batches, with times as whole microseconds. A missing mart or column reads as empty, so
-that marts of an older kafkascope stay readable."""
+"""Reads rows of a mart in batches, one row group at a time, with times as whole microseconds. A missing mart or column
+reads as empty, so that marts of an older kafkascope stay readable."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -14,8 +14,8 @@ from kafkascope.lake.place import filesystem_errors
 from kafkascope.lake.read.visible_rows import dataset
 from kafkascope.lake.tables import table_named
 
-# Rows per batch.
-_BATCH_ROWS = 65_536
+# Rows per batch, and how many of them are Python objects at a time.
+_BATCH_ROWS, _OBJECTS = 65_536, 4_096
 _NOT_AHEAD = ds.ParquetFragmentScanOptions(pre_buffer=False, use_buffered_stream=True)
 
 Row = dict[str, Any]
@@ -67,7 +67,8 @@ def _column(schema: pa.Schema, name: str) -> pc.Expression:
 def rows(lake: Lake, name: str, columns: Sequence[str], where: pc.Expression | None = None) -> Iterator[Row]:
     """All rows as dicts: for small marts, or filters that leave little."""
     for batch in batches(lake, name, columns, where):
-        yield from batch.to_pylist()
+        for start in range(0, batch.num_rows, _OBJECTS):
+            yield from batch.slice(start, _OBJECTS).to_pylist()
 
 
 def distinct(lake: Lake, name: str, column: str) -> set[str]:

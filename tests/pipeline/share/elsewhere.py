@@ -1,24 +1,13 @@
-"""The source `kafkascope-share` over Spark Connect, whose client has no JVM, and on a standalone cluster."""
+"""Reads a share group with a Spark that isn't this process's: over Connect, or on a cluster."""
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow.dataset as ds
-import pytest
 
-from tests.pipeline.cluster import (
-    CORES,
-    HOME,
-    JOB_SECONDS,
-    as_options,
-    connect_server,
-    environment,
-    job_settings,
-    standalone,
-)
+from tests.pipeline.cluster import JOB_SECONDS, environment
 from tests.pipeline.share import elsewhere_job
 from tests.pipeline.share.queries import NO_PROCESS, prepared, view
 
@@ -27,21 +16,8 @@ if TYPE_CHECKING:
 
 COUNT, PARTITIONS, STARTS = 300, 2, 5
 
-pytestmark = pytest.mark.heavy
 
-
-def test_over_connect(cluster: "Lab", tmp_path: Path) -> None:
-    with connect_server(tmp_path, 2) as remote:
-        assert read(cluster, tmp_path, [sys.executable], {"SPARK_REMOTE": remote}) == "pyspark.sql.connect.session"
-
-
-def test_on_a_cluster(cluster: "Lab", tmp_path: Path) -> None:
-    with standalone(tmp_path) as master:
-        submit = [str(HOME / "bin" / "spark-submit"), "--master", master, *as_options(job_settings(sum(CORES)))]
-        assert read(cluster, tmp_path, submit, {}) == "pyspark.sql.session"
-
-
-def read(cluster: "Lab", folder: Path, command: list[str], more: dict[str, str]) -> str:
+def read_share_group(cluster: "Lab", folder: Path, command: list[str], more: dict[str, str]) -> str:
     """The kind of the session; each record is in the files once."""
     topic, group = prepared(cluster.bootstrap, [b"%d" % number for number in range(COUNT)], PARTITIONS)
     command = [*command, str(elsewhere_job.__file__), cluster.bootstrap, topic, group, str(folder)]
