@@ -4,9 +4,11 @@ import gzip
 
 import pytest
 from starlette.applications import Starlette
+from starlette.routing import Route
 
 from kafkascope.explorer.server.app import create
-from kafkascope.explorer.server.content import accepts_gzip
+from kafkascope.explorer.server.content import Content, accepts_gzip
+from kafkascope.explorer.server.guard import Guard
 from tests.explorer.asgi import ask
 
 GZIP = {"accept-encoding": "gzip, deflate, br"}
@@ -47,6 +49,20 @@ def test_each_form_of_a_page_has_a_tag_of_its_own(app: Starlette) -> None:
     assert ask(app, "/api/Fetch.html", headers={"if-none-match": tags[0]}).status == 304
     # A cache must not take one form for the other.
     assert ask(app, "/api/Fetch.html", headers={**GZIP, "if-none-match": tags[0]}).status == 200
+
+
+def test_an_unchanged_page_keeps_the_policy_of_its_own() -> None:
+    """A browser replaces headers of the page that it keeps by those of a 304."""
+    content = Content("x" * 2_000, "text/html", headers={"Content-Security-Policy": "style-src 'sha256-x'"})
+    guarded = Guard(Starlette(routes=[Route("/page", content.response)]))
+    for headers in ({}, GZIP):
+        first = ask(guarded, "/page", headers=headers)
+        again = ask(guarded, "/page", headers={**headers, "if-none-match": first.headers["etag"]})
+        assert again.status == 304
+        assert {name: again.headers[name] for name in first.headers if not name.startswith("content-")} == {
+            name: value for name, value in first.headers.items() if not name.startswith("content-")
+        }
+        assert again.headers["content-security-policy"] == first.headers["content-security-policy"]
 
 
 @pytest.mark.parametrize("path", ["/docs/report.png", "/icon.svg"])

@@ -41,7 +41,8 @@ class Content:
             response = self._packed
         tag = response.headers["etag"]
         if self._status == 200 and request.headers.get("if-none-match") == tag:
-            return Response(status_code=304, headers={"ETag": tag, "Vary": "Accept-Encoding"})
+            # With all headers: a browser replaces those that it keeps with the page, such as the report's policy.
+            return Response(status_code=304, headers={**self._headers, "ETag": tag})
         return response
 
     def _pack(self) -> Response:
