@@ -7,6 +7,7 @@ import sys
 import pytest
 
 import kafkascope
+from kafkascope.cli import main as module
 from kafkascope.cli.main import COMMANDS, FIRST_COMMANDS, GROUPS
 from kafkascope.cli.output import json_text
 from tests.support.cli import COMMAND, Cli, process
@@ -94,3 +95,18 @@ def test_json_keeps_its_text_where_the_output_is_not_utf_8() -> None:
 def test_json_with_a_file_name_that_is_no_text_is_written() -> None:
     assert json.loads(json_text({"name": "\udcff"})) == {"name": "\udcff"}
     assert json_text({"name": "\udcff"}).isascii()
+
+
+@pytest.mark.parametrize("cause", [KeyboardInterrupt(), None])
+def test_ctrl_c_on_the_way_out_of_a_kernel_is_ctrl_c(
+    monkeypatch: pytest.MonkeyPatch, cause: BaseException | None
+) -> None:
+    def kernel(_: list[str]) -> int:
+        raise SystemError("returned a result with an exception set") from cause
+
+    monkeypatch.setattr(module, "_answer", kernel)
+    if cause is not None:
+        assert module.main([]) == module.INTERRUPTED
+    else:
+        with pytest.raises(SystemError):
+            module.main([])

@@ -66,7 +66,8 @@ def test_every_record_is_accepted_once(story: Story, record_property: Callable[[
 def test_each_member_was_told_what_the_ledger_says(story: Story) -> None:
     """What may have counted for a member is in the ledger or isn't; everything else agrees to the record."""
     by_member = ended_by_member(story.rows)
-    assert by_member.keys() == story.played.accounts.keys(), "everybody had something to do"
+    # The others may be so fast that one gets nothing.
+    assert by_member.keys() <= story.played.accounts.keys()
     for client, account in story.played.accounts.items():
         counted, confirmed = by_member[client], +account.confirmed
         assert confirmed - counted == Counter(), client

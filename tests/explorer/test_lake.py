@@ -75,7 +75,8 @@ def test_the_first_page_counts_what_is_in_the_lake(app: Starlette, lake: Lake) -
     assert facts["exchanges"] == dataset(lake, "exchanges").count_rows()
     assert [Path(recording["capture_uri"]).name for recording in facts["recordings"]].count(LOG) == 1
     assert facts["verdict"]["state"] == "attention"
-    assert {table["name"]: table["rows"] for table in facts["tables"]}["captures"] == 4
+    # Three recordings, a segment and the producer snapshot beside it.
+    assert {table["name"]: table["rows"] for table in facts["tables"]}["captures"] == 5
 
 
 def test_the_list_leads_over_every_exchange_once(app: Starlette, lake: Lake) -> None:

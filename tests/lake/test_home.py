@@ -77,7 +77,7 @@ def test_newer_format_is_refused_and_left_alone(lake: Lake) -> None:
 
 
 def test_unknown_scheme_is_wrong_use() -> None:
-    with pytest.raises(UsageError, match="a URI with file, hdfs, s3"):
+    with pytest.raises(UsageError, match="a URI with file, webhdfs, hdfs, s3"):
         place_of("gopher://x/y")
 
 

@@ -119,6 +119,11 @@ def main(arguments: list[str]) -> int:
         return _fail(f"kafkascope: cannot write the output: {(error.strerror or str(error)).lower()}", 3)
     except (KeyboardInterrupt, click.Abort):
         return INTERRUPTED
+    except SystemError as error:
+        # Ctrl-C on the way out of a kernel: Python finds a result and an exception.
+        if isinstance(error.__cause__, KeyboardInterrupt):
+            return INTERRUPTED
+        raise
 
 
 def _answer(arguments: list[str]) -> int:

@@ -126,6 +126,8 @@ def local_session(cores: int | None = None, *, memory: str = "1g", log: str | No
         # Bytes sent to Python at once: a row of the shuffle has megabytes.
         .config("spark.sql.execution.arrow.maxBytesPerBatch", "16m")
         .config("spark.python.worker.reuse", "true")
+        # Over TCP a worker waits for delayed acknowledgements, some 40 ms at a time.
+        .config("spark.python.unix.domain.socket.enabled", "true")
     )
     with _java_home(java), _stderr_to(log) if log else nullcontext():
         # The JVM keeps what it inherits now.

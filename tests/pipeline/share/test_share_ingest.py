@@ -14,7 +14,7 @@ import pytest
 from kafkascope import encode, pipeline
 from kafkascope.cli.spark.share_ingest import ShareCommand
 from kafkascope.codec.records.record_data import Record, encode_records, new_batch
-from kafkascope.errors import InputError, ReachError, UsageError
+from kafkascope.errors import InputError, NotFoundError, ReachError, UsageError
 from kafkascope.lake.home import open_lake
 from kafkascope.lake.read.visible_rows import dataset
 from tests.client.consumer_stage import Stage
@@ -117,7 +117,7 @@ def test_followed_until_ctrl_c_and_the_group_is_in_the_report(
 def wait_for_rows(lake: Path, count: int) -> None:
     deadline = time.monotonic() + PATIENCE
     while True:
-        with suppress(InputError):
+        with suppress(InputError, NotFoundError):
             if len(table(lake, "share_fetch_request")) >= count:
                 return
         assert time.monotonic() < deadline
