@@ -55,6 +55,7 @@ def test_marts_follow_the_tables_and_the_thresholds(cli: Cli, spark: "SparkSessi
     assert spark.range(3).count() == 3
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [

@@ -152,6 +152,7 @@ def test_no_seven_words_in_a_row_are_from_a_definition_file() -> None:
     assert [(where, run[0]) for where, words in every_text() if (run := borrowed(words))] == []
 
 
+@pytest.mark.heavy
 def test_a_sentence_of_a_definition_file_is_recognised() -> None:
     # ThrottleTimeMs of nearly every response
     upstream = "The duration in milliseconds for which the request was throttled due to a quota violation"

@@ -164,6 +164,7 @@ def test_kips_of_a_version_are_its_own_and_those_of_the_whole_api() -> None:
     assert field_kips(request, ("GroupId",)) == []
 
 
+@pytest.mark.heavy
 def test_every_admin_method_exists_in_the_newest_client() -> None:
     newest = read_releases()[-1]
     fetch_releases([newest])
