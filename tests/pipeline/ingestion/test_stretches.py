@@ -157,6 +157,7 @@ def test_a_connection_is_cut_in_the_files_that_have_it_after_what_was_read() -> 
         ([100], 64, [6, *[1] * 58]),
         ([1] * 64, 64, [1] * 64),
         ([], 3, [1, 1, 1]),
+        ([0, 0], 2, [1, 1]),
     ],
 )
 def test_a_bucket_has_more_tasks_only_if_that_helps(costs: list[int], tasks: int, expected: list[int]) -> None:

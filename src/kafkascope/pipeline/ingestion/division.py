@@ -32,7 +32,8 @@ def divided(surveys: Sequence[FileSurvey], tasks: int) -> Division:
     half of all bytes, or all of them. The slowest bucket gets another task as long as that helps."""
     sizes: dict[Endpoints, npt.NDArray[np.float64]] = {}
     for survey in surveys:
-        sampled = sum(flow.cost for flow in survey.flows)
+        # 0 if no packet of the sample has data.
+        sampled = sum(flow.cost for flow in survey.flows) or 1
         for flow in survey.flows:
             own = np.array([flow.cost, _WALK * flow.bytes]) / sampled * _unread(survey)
             sizes[flow.ends] = sizes.get(flow.ends, 0) + own

@@ -40,8 +40,8 @@ class FlowSample(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FileSurvey:
-    """`error` is why it can't be read, `broken` how it broke the reader. `flows` are those of the
-    sample. A file that is `apart` begins before what earlier ingests left. `bytes` are those of the
+    """`error` is why it can't be read, `broken` how it broke the reader. `flows` are those of the sample. A file
+    that is `apart` begins before what earlier ingests left. `bytes` are those of the
     decompressed capture, `read_bytes` those that an earlier ingest has read; both may be estimates."""
 
     file: InputFile
